@@ -1,0 +1,37 @@
+# Everything a newcomer needs. Each target sets up what it needs in .venv and then runs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+ENGINE := $(wildcard src/shoal/corewar/mars/*.c src/shoal/corewar/mars/*.h)
+
+.PHONY: demo test bench soak check oracles clean
+
+demo: $(READY)
+	$(BIN)/shoal tournament --rounds 100
+
+test: check oracles
+	$(BIN)/python -m pytest -n 2
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: oracles
+	$(BIN)/python -m bench
+
+soak: oracles
+	$(BIN)/python -m pytest -n 2 -m "soak or not soak"
+
+# The outside programs that results are compared with. Under CI=true each of them must be there.
+oracles: $(READY)
+	@tests/oracles/build_pmars.sh .oracles/pmars || { [ $$? = 3 ] && [ "$$CI" != true ]; }
+
+$(READY): pyproject.toml setup.py constraints.txt $(ENGINE)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) .oracles build src/*.egg-info src/shoal/corewar/mars/_engine.*

@@ -1,0 +1,194 @@
+"""Battles: some warriors, some rounds, and what came out of them, in the terms of hills and of DRQ.
+
+    from shoal.corewar import assemble, fight
+    result = fight([assemble(imp), assemble(dwarf)], rounds=100, seed=1)
+    print(result.standings())
+
+`fight` plays one battle; `fight_all` plays many at once on all cores, which is how a candidate meets
+its opponents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.corewar.mars import engine
+from shoal.corewar.mars.engine import Counts, Numbers, Series
+from shoal.corewar.mars.placement import random_positions
+from shoal.corewar.settings import Settings
+from shoal.corewar.warrior import Warrior
+from shoal.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How one warrior did. `survived[k]` counts the rounds that it ended alive with k others.
+
+    `wins` are rounds it ended alive and alone, `ties` those with others, `losses` those it died in.
+    `points` is what hills count: (W * W - 1) // S for each round survived, with W warriors and S
+    survivors; for two warriors that is 3 for a win and 1 for a tie.
+    """
+
+    name: str
+    author: str
+    wins: int
+    ties: int
+    losses: int
+    points: int
+    survived: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Result:
+    """The rounds of one battle, each array of shape (rounds, warriors)."""
+
+    warriors: tuple[Warrior, ...]
+    settings: Settings
+    positions: Numbers
+    counts: Counts
+
+    @property
+    def rounds(self) -> int:
+        return len(self.positions)
+
+    @property
+    def instructions(self) -> int:
+        """Instructions executed in all rounds by all warriors."""
+        return int(self.counts.executed.sum(dtype=np.int64))
+
+    @cached_property
+    def alive(self) -> npt.NDArray[np.bool_]:
+        """Who had a process at the end of the round."""
+        return self.counts.processes > 0
+
+    @cached_property
+    def outcome(self) -> npt.NDArray[np.int8]:
+        """1: alive and alone at the end (win), 0: alive with others (tie), -1: died (loss)."""
+        alone = self.alive.sum(axis=1, keepdims=True) == 1
+        return np.where(self.alive, np.where(alone, 1, 0), -1).astype(np.int8)
+
+    @cached_property
+    def survived_cycles(self) -> npt.NDArray[np.int64]:
+        """After how many cycles the warrior still had a process. Who lives at the end of a round that
+        stopped at the decision counts as living through all cycles."""
+        executed = self.counts.executed.astype(np.int64)
+        return np.where(self.alive, self.settings.cycles, np.maximum(executed - 1, 0))
+
+    @cached_property
+    def survival(self) -> npt.NDArray[np.float64]:
+        """The share of all cycles that the warrior survived, from 0 to 1."""
+        return self.survived_cycles / self.settings.cycles
+
+    @cached_property
+    def share(self) -> npt.NDArray[np.float64]:
+        """DRQ's fitness: N / T * sum over the T cycles of (1 if alive) / (number alive), N warriors.
+
+        It lies between 0 and N, and 1 is an even share. Exact where `settings.stop` is "play-on".
+        """
+        survived = self.survived_cycles
+        warriors = survived.shape[1]
+        order = np.argsort(survived, axis=1, kind="stable")
+        ends = np.take_along_axis(survived, order, axis=1)
+        spans = np.diff(ends, axis=1, prepend=0)
+        earned = np.cumsum(spans / np.arange(warriors, 0, -1), axis=1)
+        share = np.empty_like(earned)
+        np.put_along_axis(share, order, earned, axis=1)
+        return share * (warriors / self.settings.cycles)
+
+    @property
+    def spawned(self) -> Numbers:
+        """Processes that the warrior added by SPL (DRQ's total spawned processes)."""
+        return self.counts.spawned
+
+    @property
+    def coverage(self) -> Numbers:
+        """Distinct addresses that the warrior's processes were queued at (DRQ's memory coverage)."""
+        if self.counts.coverage is None:
+            raise ConfigError("coverage was not counted: fight with statistics=True")
+        return self.counts.coverage
+
+    def standings(self) -> list[Standing]:
+        """One entry per warrior, in the order in which they were given."""
+        warriors = len(self.warriors)
+        survivors = self.alive.sum(axis=1)
+        standings = []
+        for index, warrior in enumerate(self.warriors):
+            with_others = np.bincount(survivors[self.alive[:, index]], minlength=warriors + 1)[1:]
+            survived = tuple(int(count) for count in with_others)
+            standings.append(
+                Standing(
+                    name=warrior.name,
+                    author=warrior.author,
+                    wins=survived[0],
+                    ties=sum(survived[1:]),
+                    losses=self.rounds - sum(survived),
+                    points=sum(
+                        count * ((warriors * warriors - 1) // others)
+                        for others, count in enumerate(survived, start=1)
+                    ),
+                    survived=survived,
+                )
+            )
+        return standings
+
+
+def fight(
+    warriors: Sequence[Warrior],
+    settings: Settings = Settings(),  # noqa: B008 - immutable
+    rounds: int = 1,
+    *,
+    seed: int = 0,
+    positions: npt.ArrayLike | None = None,
+    statistics: bool = False,
+    threads: int | None = None,
+) -> Result:
+    """Plays one battle. Places come from `seed`, or are given: one row per round, one number per warrior.
+
+    The same arguments give the same result, whatever `threads` is. `statistics` adds coverage.
+    """
+    return fight_all(
+        [warriors], settings, rounds, seed=seed, positions=positions, statistics=statistics, threads=threads
+    )[0]
+
+
+def fight_all(
+    battles: Sequence[Sequence[Warrior]],
+    settings: Settings = Settings(),  # noqa: B008 - immutable
+    rounds: int = 1,
+    *,
+    seed: int = 0,
+    positions: npt.ArrayLike | None = None,
+    statistics: bool = False,
+    threads: int | None = None,
+) -> list[Result]:
+    """Plays many battles in one call, all with the same places for the same number of warriors, so that
+    two candidates that meet the same opponents meet them under the same conditions."""
+    given = None if positions is None else _as_positions(positions)
+    places: dict[int, Numbers] = {}
+    series = []
+    for warriors in battles:
+        count = len(warriors)
+        if given is not None:
+            places[count] = given
+        elif count not in places:
+            places[count] = random_positions(settings, count, rounds, seed)
+        series.append(Series(tuple(warriors), places[count]))
+    counts = engine.play(series, settings, statistics=statistics, threads=threads)
+    return [
+        Result(one.warriors, settings, one.positions, count)
+        for one, count in zip(series, counts, strict=True)
+    ]
+
+
+def _as_positions(positions: npt.ArrayLike) -> Numbers:
+    array = np.asarray(positions)
+    if array.ndim != 2 or array.dtype.kind not in "iu":
+        raise ConfigError("positions: give one row per round with one whole number per warrior")
+    if array.size and (int(array.min()) < 0 or int(array.max()) > 0xFFFF):
+        raise ConfigError("positions: give numbers from 0 to the core size less one")
+    return np.ascontiguousarray(array, dtype=np.uint32)
