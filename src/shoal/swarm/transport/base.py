@@ -27,6 +27,7 @@ class TransportStats:
     arrived: int = 0
     overflowed: int = 0  # arrived while the inbox was full: the oldest was dropped
     reopened: int = 0
+    lost: int = 0  # accepted by publish(), but the engine failed to take it
 
 
 class Transport(Protocol):
@@ -45,8 +46,8 @@ class Transport(Protocol):
         """Addresses at which others can reach this node, for its beacon; empty where that has no meaning."""
 
     def reopen(self, neighbours: Sequence[str]) -> None:
-        """Starts to close and open the connection anew, with these endpoints to draw neighbours from (empty: as
-        before). Returns at once; messages published meanwhile may be lost. The remedy against half-dead
+        """Starts to close and open the connection anew, with these endpoints to draw neighbours from (empty:
+        as before). Returns at once; messages published meanwhile may be lost. The remedy against half-dead
         connections; transports that cannot have them do nothing."""
 
     def stats(self) -> TransportStats: ...
