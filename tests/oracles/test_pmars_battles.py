@@ -27,21 +27,9 @@ from shoal.corewar.settings import Settings
 from shoal.corewar.warrior import Warrior
 from shoal.corewar.warriors import starter_set
 from tests.corewar.generator import random_warrior
-from tests.oracles.pmars import PMARS, PMARS_DEBUG, PMARS_WARRIORS, needs_pmars
+from tests.oracles.pmars import PMARS, PMARS_DEBUG, WARRIORS, needs_pmars, options
 
 pytestmark = needs_pmars
-
-
-def options(settings: Settings) -> list[str]:
-    letters = {
-        "-s": settings.core_size,
-        "-c": settings.cycles,
-        "-p": settings.processes,
-        "-l": settings.length,
-        "-d": settings.distance,
-        "-S": settings.pspace_size,
-    }
-    return [str(word) for pair in letters.items() for word in pair]
 
 
 def write(warriors: list[Warrior], folder: Path) -> list[str]:
@@ -232,7 +220,7 @@ def test_whole_cores_are_as_in_pmars(batch: int, tmp_path: Path) -> None:
 
 
 def test_the_validation_warriors_tie_with_themselves() -> None:
-    validate = assemble((PMARS_WARRIORS / "validate.red").read_bytes(), Settings(standard="88"))
+    validate = assemble((WARRIORS / "validate.red").read_bytes(), Settings(standard="88"))
     result = fight([validate, validate], rounds=100, seed=1)
     assert result.standings()[0].ties == 100
     assert fight([validate], rounds=10, seed=1).alive.all()
@@ -240,7 +228,7 @@ def test_the_validation_warriors_tie_with_themselves() -> None:
 
 def test_the_packaged_warriors_end_every_series_as_in_pmars(tmp_path: Path) -> None:
     settings = Settings()
-    warriors = [assemble(path.read_bytes(), rounds=10) for path in sorted(PMARS_WARRIORS.glob("*.red"))]
+    warriors = [assemble(path.read_bytes(), rounds=10) for path in sorted(WARRIORS.glob("*.red"))]
     assert len(warriors) >= 5
     for first in warriors:
         for second in warriors:

@@ -82,7 +82,8 @@ class Result:
     @cached_property
     def survival(self) -> npt.NDArray[np.float64]:
         """The share of all cycles that the warrior survived, from 0 to 1."""
-        return self.survived_cycles / self.settings.cycles
+        share: npt.NDArray[np.float64] = self.survived_cycles / self.settings.cycles
+        return share
 
     @cached_property
     def share(self) -> npt.NDArray[np.float64]:
@@ -139,7 +140,7 @@ class Result:
 
 def fight(
     warriors: Sequence[Warrior],
-    settings: Settings = Settings(),  # noqa: B008 - immutable
+    settings: Settings = Settings(),
     rounds: int = 1,
     *,
     seed: int = 0,
@@ -158,7 +159,7 @@ def fight(
 
 def fight_all(
     battles: Sequence[Sequence[Warrior]],
-    settings: Settings = Settings(),  # noqa: B008 - immutable
+    settings: Settings = Settings(),
     rounds: int = 1,
     *,
     seed: int = 0,

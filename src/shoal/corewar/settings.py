@@ -74,10 +74,11 @@ class Settings:
         """Raises ConfigError when `warriors` programs cannot be placed `distance` apart."""
         if not 1 <= warriors <= MAX_WARRIORS:
             raise ConfigError(f"{warriors} warriors: a battle takes from 1 to {MAX_WARRIORS}")
-        if warriors * max(self.distance, 1) > self.core_size:
+        distance = max(1, self.distance)
+        if warriors * distance > self.core_size:
             raise ConfigError(
-                f"{warriors} warriors at distance {self.distance} need a core of "
-                f"{warriors * self.distance} cells, and it has {self.core_size}: "
+                f"{warriors} warriors at distance {distance} need a core of "
+                f"{warriors * distance} cells, and it has {self.core_size}: "
                 "use fewer warriors, a smaller distance or a larger core"
             )
 

@@ -263,7 +263,8 @@ def check_positions(one: Series, settings: Settings) -> None:
         raise ConfigError(f"positions are of type {positions.dtype}: give a contiguous array of uint32")
     if positions.size and int(positions.max()) >= settings.core_size:
         raise ConfigError(
-            f"position {int(positions.max())} is outside of the core: give numbers from 0 to {settings.core_size - 1}"
+            f"position {int(positions.max())} is outside of the core: "
+            f"give numbers from 0 to {settings.core_size - 1}"
         )
 
 
@@ -342,7 +343,7 @@ def _rows(
     core: npt.NDArray[np.uint64] | None = None,
 ) -> list[tuple[int, ...]]:
     warriors, rounds = len(one.warriors), len(one.positions)
-    rows = []
+    rows: list[tuple[int, ...]] = []
     for piece in range(pieces):
         first, last = rounds * piece // pieces, rounds * (piece + 1) // pieces
         offset = first * warriors * 4

@@ -105,4 +105,5 @@ def _room(settings: Settings, warriors: int, rounds: int) -> Numbers:
 
 
 def _sizes(settings: Settings, warriors: int) -> tuple[ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32]:
-    return ctypes.c_uint32(settings.core_size), ctypes.c_uint32(settings.distance), ctypes.c_uint32(warriors)
+    distance = max(1, settings.distance)  # two warriors never begin in the same cell
+    return ctypes.c_uint32(settings.core_size), ctypes.c_uint32(distance), ctypes.c_uint32(warriors)
