@@ -97,9 +97,10 @@ class Result:
         ends = np.take_along_axis(survived, order, axis=1)
         spans = np.diff(ends, axis=1, prepend=0)
         earned = np.cumsum(spans / np.arange(warriors, 0, -1), axis=1)
-        share = np.empty_like(earned)
+        share: npt.NDArray[np.float64] = np.empty_like(earned)
         np.put_along_axis(share, order, earned, axis=1)
-        return share * (warriors / self.settings.cycles)
+        share *= warriors / self.settings.cycles
+        return share
 
     @property
     def spawned(self) -> Numbers:
