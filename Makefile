@@ -22,7 +22,7 @@ bench: oracles
 	$(BIN)/python -m bench
 
 soak: oracles
-	$(BIN)/python -m pytest -n 2 -m "soak or not soak"
+	$(BIN)/python -m pytest -n 2 -m soak
 
 # The outside programs that results are compared with. Under CI=true each of them must be there.
 oracles: $(READY)

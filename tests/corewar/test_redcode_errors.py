@@ -12,7 +12,7 @@ from shoal.corewar.settings import HILLS, Settings
 from shoal.errors import AssemblyError, Problem
 
 
-def problems(source: str | bytes, settings: Settings = Settings()) -> tuple[Problem, ...]:
+def problems(source: str | bytes, settings: Settings = HILLS["94"]) -> tuple[Problem, ...]:
     with pytest.raises(AssemblyError) as caught:
         assemble(source, settings)
     return caught.value.problems

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from shoal.corewar.instruction import Opcode
 from shoal.corewar.redcode import assemble, assemble_with_warnings
 from shoal.corewar.redcode.listing import signed
 from shoal.corewar.settings import HILLS, Settings
 from shoal.errors import AssemblyError
 
+STANDARD = HILLS["94"]
 ICWS_88 = HILLS["88"]
 
 
-def program(source: str, settings: Settings = Settings(), **options: int) -> list[str]:
+def program(source: str, settings: Settings = STANDARD, **options: int) -> list[str]:
     """The instructions, one text each; `>` marks where execution begins."""
     warrior = assemble(source, settings, **options)
     lines = []
@@ -34,11 +36,7 @@ def test_an_empty_source_is_an_empty_program() -> None:
 
 
 def test_every_opcode_has_its_default_modifier() -> None:
-    source = "\n".join(
-        f"{opcode} 1, 2"
-        for opcode in "dat mov add sub mul div mod jmp jmz jmn djn cmp seq sne slt spl nop ldp stp".split()
-    )
-    assert program(source) == [
+    assert program("\n".join(f"{opcode.name} 1, 2" for opcode in Opcode)) == [
         ">DAT.F $1, $2", " MOV.I $1, $2", " ADD.F $1, $2", " SUB.F $1, $2", " MUL.F $1, $2",
         " DIV.F $1, $2", " MOD.F $1, $2", " JMP.B $1, $2", " JMZ.B $1, $2", " JMN.B $1, $2",
         " DJN.B $1, $2", " CMP.I $1, $2", " SEQ.I $1, $2", " SNE.I $1, $2", " SLT.B $1, $2",
@@ -47,9 +45,11 @@ def test_every_opcode_has_its_default_modifier() -> None:
 
 
 def test_an_immediate_operand_changes_the_default_modifier() -> None:
-    source = "mov #1,2\nmov 1,#2\nadd #1,2\nadd 1,#2\nslt #1,2\nslt 1,#2\nseq #1,2\nsne 1,#2\nldp #1,2\njmz 1,#2\ndat #1,#2"
+    source = "mov #1,2\nmov 1,#2\nadd #1,2\nadd 1,#2\nslt #1,2\nslt 1,#2\n"
+    source += "seq #1,2\nsne 1,#2\nldp #1,2\njmz 1,#2\ndat #1,#2"
     assert program(source) == [
-        ">MOV.AB #1, $2", " MOV.B $1, #2", " ADD.AB #1, $2", " ADD.B $1, #2", " SLT.AB #1, $2", " SLT.B $1, #2",
+        ">MOV.AB #1, $2", " MOV.B $1, #2", " ADD.AB #1, $2", " ADD.B $1, #2",
+        " SLT.AB #1, $2", " SLT.B $1, #2",
         " SEQ.AB #1, $2", " SNE.B $1, #2", " LDP.AB #1, $2", " JMZ.B $1, #2", " DAT.F #1, #2",
     ]  # fmt: skip
 
@@ -118,7 +118,8 @@ def test_equ_of_several_lines() -> None:
 
 
 def test_equ_may_hold_any_piece_of_a_line() -> None:
-    source = "copy equ mov\nboth equ 1,2\nwhole equ jmp -1\nway equ #\nkind equ .f\ncopy both\nwhole\ndat way 3\nmov kind 1,2"
+    source = "copy equ mov\nboth equ 1,2\nwhole equ jmp -1\nway equ #\nkind equ .f\n"
+    source += "copy both\nwhole\ndat way 3\nmov kind 1,2"
     assert program(source) == [">MOV.I $1, $2", " JMP.B $-1, $0", " DAT.F #0, #3", " MOV.F $1, $2"]
 
 
@@ -155,15 +156,13 @@ def test_for_depends_on_constants() -> None:
 
 
 def test_arithmetic() -> None:
-    assert [value(text) for text in ("2+3*4", "2*3+4", "2-3-4", "100/10/2", "(1+2)*3", "-7/2", "-7%4", "7%-4")] == [
-        14, 10, -5, 5, 9, -3, -3, 3,
-    ]  # fmt: skip
+    texts = ("2+3*4", "2*3+4", "2-3-4", "100/10/2", "(1+2)*3", "-7/2", "-7%4", "7%-4")
+    assert [value(text) for text in texts] == [14, 10, -5, 5, 9, -3, -3, 3]
 
 
 def test_a_product_takes_in_what_follows_as_in_pmars() -> None:
-    assert [value(text) for text in ("20-3*4-5", "20-3*4-5-1", "100-2*3-4<9", "20-(3*4)-5", "9-2*3-1*2-1")] == [
-        13, 14, 99, 3, 4,
-    ]  # fmt: skip
+    texts = ("20-3*4-5", "20-3*4-5-1", "100-2*3-4<9", "20-(3*4)-5", "9-2*3-1*2-1")
+    assert [value(text) for text in texts] == [13, 14, 99, 3, 4]
 
 
 def test_comparisons_and_logic() -> None:
@@ -198,7 +197,8 @@ def test_digits_apart_are_one_number() -> None:
 
 
 def test_predefined_constants() -> None:
-    source = "dat CORESIZE-1,MAXPROCESSES-1\ndat MAXCYCLES/10,MAXLENGTH\ndat MINDISTANCE,PSPACESIZE\ndat VERSION,WARRIORS\ndat CURLINE,ROUNDS"
+    source = "dat CORESIZE-1,MAXPROCESSES-1\ndat MAXCYCLES/10,MAXLENGTH\n"
+    source += "dat MINDISTANCE,PSPACESIZE\ndat VERSION,WARRIORS\ndat CURLINE,ROUNDS"
     assert program(source, rounds=0) == [
         ">DAT.F $-1, $-1", " DAT.F $0, $100", " DAT.F $100, $500", " DAT.F $92, $1", " DAT.F $4, $0",
     ]  # fmt: skip
@@ -219,6 +219,7 @@ def test_a_start_outside_of_the_program_is_only_a_warning() -> None:
 
 def test_pin() -> None:
     assert assemble("pin 5\nldp #0, 1").pin == 5
+    assert assemble("pin -8001\nldp #0, 1").pin == -8001
     assert assemble("ldp #0, 1").pin is None
 
 
@@ -257,7 +258,8 @@ def test_icws_88() -> None:
 
 
 @pytest.mark.parametrize(("source", "expected"), [
-    ("nop", ">NOP.F $0, $0"), ("spl", ">SPL.B $0, $0"), ("jmp ; here", ">JMP.B $0, $0"), ("dat", ">DAT.F $0, $0"),
+    ("nop", ">NOP.F $0, $0"), ("spl", ">SPL.B $0, $0"), ("jmp ; here", ">JMP.B $0, $0"),
+    ("dat", ">DAT.F $0, $0"),
     ("mov #1 $2", ">MOV.AB #1, $2"), ("mov.i $0 @1+2", ">MOV.I $0, @3"),
     ("dat 1 ;" + "1" * 300, ">DAT.F #0, $1"),
 ])  # fmt: skip

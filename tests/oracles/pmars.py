@@ -70,4 +70,6 @@ def pmars_listing(source: bytes, settings: Settings) -> bytes | None:
         raise PmarsCrash("pMARS does not end") from None
     if result.returncode not in (0, REFUSED):
         raise PmarsCrash(f"pMARS ended with {result.returncode}")
+    if b"Too many errors or warnings" in result.stderr and b"Error" not in result.stderr:
+        raise PmarsCrash("pMARS gave up because of warnings alone")
     return result.stdout if result.returncode == 0 else None

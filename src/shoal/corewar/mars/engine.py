@@ -304,14 +304,10 @@ class _Programs:
 
 def _programs(one: Series) -> _Programs:
     cells = [encode(warrior.code) for warrior in one.warriors]
+    # A PIN may be any 64-bit number; what counts is who shares one, so they are numbered.
+    numbers: dict[int | None, int] = {None: -1}
     rows = [
-        (
-            code.ctypes.data,
-            len(code),
-            warrior.start,
-            -1 if warrior.pin is None else warrior.pin & 0x7FFFFFFF,
-            0,
-        )
+        (code.ctypes.data, len(code), warrior.start, numbers.setdefault(warrior.pin, len(numbers)), 0)
         for code, warrior in zip(cells, one.warriors, strict=True)
     ]
     return _Programs(np.array(rows, dtype=_PROGRAM), cells)

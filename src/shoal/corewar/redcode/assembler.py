@@ -27,7 +27,7 @@ class Assembly(NamedTuple):
 
 def assemble(
     source: str | bytes,
-    settings: Settings = Settings(),  # noqa: B008 - immutable
+    settings: Settings = Settings(),
     *,
     warriors: int = 1,
     rounds: int = 1,
@@ -48,7 +48,7 @@ def assemble(
 
 def assemble_with_warnings(
     source: str | bytes,
-    settings: Settings = Settings(),  # noqa: B008 - immutable
+    settings: Settings = Settings(),
     *,
     warriors: int = 1,
     rounds: int = 1,
@@ -106,7 +106,7 @@ def assemble_with_warnings(
 def _encode(
     expansion: Expansion, encoder: Encoder, settings: Settings
 ) -> tuple[list[Instruction], int, int | None]:
-    """The instructions, the start and the PIN. The last ORG counts unless it is 0, else the number behind END."""
+    """The instructions, the start and the PIN. An ORG of 0 leaves the choice to END."""
     code: list[Instruction] = []
     org = end = pin = None
     for statement in expansion.statements:
@@ -118,11 +118,10 @@ def _encode(
         number = encoder.number(statement)
         if number is None:
             continue
-        number %= settings.core_size
         if statement.keyword == "ORG":
-            org = number
+            org = number % settings.core_size
         elif statement.keyword == "END":
-            end = number
+            end = number % settings.core_size
         else:
             pin = number
     return code, org or end or 0, pin

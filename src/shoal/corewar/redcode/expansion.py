@@ -268,8 +268,8 @@ class Expansion:
                 line,
                 line.offset + 1,
                 f"the program demands {shown(line.text.strip())}, which does not hold here",
-                f"With these settings it reads {shown(text.strip())} ('==' compares): adapt the program and its "
-                ";assert line, or use other settings.",
+                f"With these settings it reads {shown(text.strip())} ('==' compares): adapt the program "
+                "and its ;assert line, or use other settings.",
             )
 
     def _operands(self, *, absolute: bool, joint: str = "") -> str | None:

@@ -164,7 +164,7 @@ class Evaluator:
         number, register, operator = self._tokens[self._next]
         self._next += 1
         if number:
-            return _number(number)
+            return self._wrapped(_number(number))
         if register:
             register = register.lower()
             if self._next < len(self._tokens) and self._tokens[self._next][2] == "=":
@@ -217,7 +217,7 @@ _TESTS: dict[str, Callable[[int, int], bool]] = {
 
 def _number(digits: str) -> int:
     digits = digits.lstrip("0") or "0"
-    if len(digits) > _DIGITS or int(digits) > _LARGEST:
+    if len(digits) > _DIGITS or int(digits) > -_SMALLEST:
         raise ExpressionError(
             "the number is too large",
             "Use a number below the core size: larger ones are reduced to it anyway.",

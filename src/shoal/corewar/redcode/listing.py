@@ -34,9 +34,7 @@ def disassemble(warrior: Warrior) -> str:
     """
     lines = [";redcode-94"]
     lines += [f";name {_one_line(warrior.name)}", f";author {_one_line(warrior.author)}"]
-    lines += [
-        f";strategy {_one_line(line)}".rstrip() for line in warrior.strategy.split("\n") if warrior.strategy
-    ]
+    lines += [f";strategy {_one_line(line)}" for line in warrior.strategy.split("\n") if warrior.strategy]
     lines.append(f";assert CORESIZE == {warrior.core_size}")
     inside = warrior.start < len(warrior)
     lines.append(f"       ORG    {'START' if inside else warrior.start}")
