@@ -17,7 +17,6 @@ from shoal.corewar.settings import Settings
 from shoal.corewar.warrior import Warrior
 from shoal.errors import ConfigError
 
-
 MOST_FIXED_POSITION = 1 << 30
 
 
