@@ -78,6 +78,8 @@ def battle(
     settings = rules.settings_from(
         hill, core_size, cycles, processes, length, distance, pspace, rules_88=rules_88
     )
+    if koth and json:
+        raise ConfigError("-k and --json are two forms of output: leave one of them out")
     sources = read_all(files)
     settings.check_room_for(len(sources))
     if all_places:
@@ -88,7 +90,7 @@ def battle(
             raise ConfigError(f"-P plays every place, here {places} rounds: leave out -r {rounds}")
         rounds = places
     rounds = 1 if rounds is None else rounds
-    warriors = [source.assemble(settings, warriors=len(sources), rounds=rounds).warrior for source in sources]
+    warriors = [source.fighter(settings, warriors=len(sources), rounds=rounds) for source in sources]
     positions = _positions(warriors, settings, rounds, fixed_position, fixed_series, all_places)
     started = perf_counter()
     result = fight(

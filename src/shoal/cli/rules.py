@@ -16,8 +16,7 @@ Hill = Annotated[
     typer.Option(
         "--hill",
         metavar="NAME",
-        help="Rules of a hill: 94, 94nop, 94x, 88, lp, tiny, nano, multiwarrior or drq. "
-        "The letters below change single rules.",
+        help="Rules of a hill: 94, 94nop, 94x, 88, lp, tiny, nano, multiwarrior or drq.",
     ),
 ]
 CoreSize = Annotated[int | None, typer.Option("-s", "--core-size", metavar="N", help="Size of the core.")]

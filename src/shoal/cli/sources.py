@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from shoal.errors import AssemblyError, ConfigError
 if TYPE_CHECKING:
     from shoal.corewar.redcode import Assembly
     from shoal.corewar.settings import Settings
+    from shoal.corewar.warrior import Warrior
 
 FILES_HELP = "Redcode files; - is standard input, @NAME a starter warrior such as @dwarf."
 
@@ -39,6 +40,11 @@ class Source:
             )
         except AssemblyError as error:
             raise AssemblyError(error.problems, self.file) from error
+
+    def fighter(self, settings: Settings, *, warriors: int = 1, rounds: int = 1) -> Warrior:
+        """The program, called by its file where it has no name of its own."""
+        warrior = self.assemble(settings, warriors=warriors, rounds=rounds).warrior
+        return replace(warrior, name=Path(self.file).stem) if warrior.name == "Unknown" else warrior
 
 
 def read_all(names: Sequence[str]) -> list[Source]:

@@ -79,7 +79,7 @@ def tournament(
             from shoal.cli.sources import read
 
             opponents = _without(challenger, names, warriors)
-            one = read(challenger).assemble(settings, warriors=2, rounds=rounds).warrior
+            one = read(challenger).fighter(settings, warriors=2, rounds=rounds)
             table = library.challenge(
                 one, opponents, settings, rounds, seed=seed, threads=threads, progress=progress
             )
@@ -130,7 +130,7 @@ def _load(files: list[str], settings: Settings, rounds: int) -> tuple[list[str],
     warriors: list[Warrior] = []
     for name, file in chosen:
         try:
-            warriors.append(read(file).assemble(settings, warriors=2, rounds=rounds).warrior)
+            warriors.append(read(file).fighter(settings, warriors=2, rounds=rounds))
             names.append(file)
         except AssemblyError as error:
             note(f"{file}: left out: line {error.problems[0].line}: {error.problems[0].message}")

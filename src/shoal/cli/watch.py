@@ -56,7 +56,7 @@ def watch(
 ) -> None:
     """Watch a round in the core, step by step.
 
-    The map tells by letter and colour who touched each cell last; capitals are where warriors are now.
+    The map tells by letter and colour who touched each cell last; a capital is the cell it executed last.
 
     On a terminal it is played; space pauses, the right arrow or n steps on, the left arrow or p steps
     back, + and - change the speed, q quits. In a pipe a few pictures are printed. P-space begins empty.
@@ -86,7 +86,7 @@ def watch(
         )
         sources = read_all(files or [])
         settings.check_room_for(len(sources))
-        warriors = [one.assemble(settings, warriors=len(sources), rounds=1).warrior for one in sources]
+        warriors = [one.fighter(settings, warriors=len(sources), rounds=1) for one in sources]
         recording = record(warriors, settings, seed=seed, round_number=round_number - 1)
         if at is not None:
             steps = min(at, recording.steps)

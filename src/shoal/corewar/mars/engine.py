@@ -58,7 +58,7 @@ class EngineError(ShoalError):
     """The compiled engine is missing, of another version, or out of memory."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Series:
     """Rounds of one battle: a row of positions per round, a column per warrior.
 
@@ -70,7 +70,7 @@ class Series:
     first_round: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Counts:
     """What the engine counted, all of shape (rounds, warriors).
 
