@@ -22,7 +22,7 @@ bench: oracles
 	$(BIN)/python -m bench
 
 soak: oracles
-	$(BIN)/python -m pytest -n 2 -m "soak or not soak"
+	$(BIN)/python -m pytest -n 2 -m soak
 
 # The outside programs that results are compared with. Under CI=true each of them must be there.
 oracles: $(READY)
@@ -30,7 +30,7 @@ oracles: $(READY)
 
 $(READY): pyproject.toml setup.py constraints.txt $(ENGINE)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $(READY)
 
 clean:

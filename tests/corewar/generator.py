@@ -45,7 +45,7 @@ def random_warrior(
     code = tuple(
         random_instruction(rng, core_size, pspace=pspace) for _ in range(rng.randint(min(2, most), most))
     )
-    pin = rng.choice((None, None, 1, 2)) if pspace else None
+    pin = rng.choice((None, None, 1, 2, -1, 2**32 + 1)) if pspace else None
     return Warrior(
         code, rng.randrange(len(code)), pin, name=f"Random {number}", author="Generator", core_size=core_size
     )

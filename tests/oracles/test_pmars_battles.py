@@ -27,21 +27,9 @@ from shoal.corewar.settings import Settings
 from shoal.corewar.warrior import Warrior
 from shoal.corewar.warriors import starter_set
 from tests.corewar.generator import random_warrior
-from tests.oracles.pmars import PMARS, PMARS_DEBUG, PMARS_WARRIORS, needs_pmars
+from tests.oracles.pmars import PMARS, PMARS_DEBUG, WARRIORS, needs_pmars, options
 
 pytestmark = needs_pmars
-
-
-def options(settings: Settings) -> list[str]:
-    letters = {
-        "-s": settings.core_size,
-        "-c": settings.cycles,
-        "-p": settings.processes,
-        "-l": settings.length,
-        "-d": settings.distance,
-        "-S": settings.pspace_size,
-    }
-    return [str(word) for pair in letters.items() for word in pair]
 
 
 def write(warriors: list[Warrior], folder: Path) -> list[str]:
@@ -102,7 +90,7 @@ def test_random_warriors_end_every_series_as_in_pmars(batch: int, tmp_path: Path
     settings = Settings(core_size, cycles, processes, length, distance)
     for _ in range(8):
         warriors = [random_warrior(rng, core_size, most=min(29, length), number=k) for k in range(count)]
-        position = rng.randint(distance, core_size - distance)
+        position = rng.choice((rng.randint(distance, core_size - distance), rng.randint(core_size, 1 << 30)))
         theirs = scores_of_pmars(warriors, settings, 20, tmp_path, ["-F", str(position)])
         assert scores_of(play_fixed(warriors, settings, 20, position)) == theirs
 
@@ -125,11 +113,12 @@ def test_single_rounds_end_as_in_pmars(seed: int, tmp_path: Path) -> None:
 def test_pspace_is_kept_over_rounds_as_in_pmars(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     count = rng.choice((2, 2, 3))
+    core_size = rng.choice((800, 801, 799))
     settings = Settings(
-        core_size=800, cycles=500, processes=8, length=12, distance=12, pspace=rng.choice((None, 1, 3))
+        core_size, cycles=500, processes=8, length=12, distance=12, pspace=rng.choice((None, 1, 3))
     )
-    warriors = [random_warrior(rng, 800, most=12, pspace=True, number=k) for k in range(count)]
-    position = rng.randint(12, 788)
+    warriors = [random_warrior(rng, core_size, most=12, pspace=True, number=k) for k in range(count)]
+    position = rng.randint(12, core_size - 12)
     theirs = scores_of_pmars(warriors, settings, 25, tmp_path, ["-F", str(position)])
     assert scores_of(play_fixed(warriors, settings, 25, position)) == theirs
 
@@ -232,7 +221,7 @@ def test_whole_cores_are_as_in_pmars(batch: int, tmp_path: Path) -> None:
 
 
 def test_the_validation_warriors_tie_with_themselves() -> None:
-    validate = assemble((PMARS_WARRIORS / "validate.red").read_bytes(), Settings(standard="88"))
+    validate = assemble((WARRIORS / "validate.red").read_bytes(), Settings(standard="88"))
     result = fight([validate, validate], rounds=100, seed=1)
     assert result.standings()[0].ties == 100
     assert fight([validate], rounds=10, seed=1).alive.all()
@@ -240,7 +229,7 @@ def test_the_validation_warriors_tie_with_themselves() -> None:
 
 def test_the_packaged_warriors_end_every_series_as_in_pmars(tmp_path: Path) -> None:
     settings = Settings()
-    warriors = [assemble(path.read_bytes(), rounds=10) for path in sorted(PMARS_WARRIORS.glob("*.red"))]
+    warriors = [assemble(path.read_bytes(), rounds=10) for path in sorted(WARRIORS.glob("*.red"))]
     assert len(warriors) >= 5
     for first in warriors:
         for second in warriors:

@@ -39,7 +39,7 @@ class Event(IntEnum):
     WARRIOR_DIES = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Recording:
     """The events of one round, in the order in which they happened."""
 
@@ -189,7 +189,7 @@ class Recording:
 
 def record(
     warriors: Sequence[Warrior],
-    settings: Settings = Settings(),  # noqa: B008 - immutable
+    settings: Settings = Settings(),
     *,
     seed: int = 0,
     round_number: int = 0,
@@ -223,7 +223,7 @@ class Snapshot:
 
 def snapshot(
     warriors: Sequence[Warrior],
-    settings: Settings = Settings(),  # noqa: B008 - immutable
+    settings: Settings = Settings(),
     *,
     steps: int,
     seed: int = 0,

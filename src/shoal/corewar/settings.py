@@ -20,7 +20,8 @@ MAX_PROCESSES = 1_000_000
 class Settings:
     """Rules of a battle; the defaults are those of the '94 hills and of DRQ (Digital Red Queen).
 
-    `pspace` is the number of P-space cells, by default a sixteenth of the core (at least one).
+    `pspace` is the number of P-space cells, by default a sixteenth of the core, or as pMARS does where
+    16 is not a divisor of it: the core size divided by its largest divisor up to 16.
     `stop` says when a round ends: at the "decision" (fewer than two warriors live, as pMARS and
     every hill do), or "play-on" until the cycles are used up or nobody lives (as DRQ does).
     `standard` is the language that programs must keep to: "94" is ICWS'94 with pMARS's extensions,
@@ -68,16 +69,19 @@ class Settings:
 
     @property
     def pspace_size(self) -> int:
-        return self.pspace if self.pspace is not None else max(1, self.core_size // 16)
+        if self.pspace is not None:
+            return self.pspace
+        return self.core_size // max(divisor for divisor in range(1, 17) if self.core_size % divisor == 0)
 
     def check_room_for(self, warriors: int) -> None:
         """Raises ConfigError when `warriors` programs cannot be placed `distance` apart."""
         if not 1 <= warriors <= MAX_WARRIORS:
             raise ConfigError(f"{warriors} warriors: a battle takes from 1 to {MAX_WARRIORS}")
-        if warriors * max(self.distance, 1) > self.core_size:
+        distance = max(1, self.distance)
+        if warriors * distance > self.core_size:
             raise ConfigError(
-                f"{warriors} warriors at distance {self.distance} need a core of "
-                f"{warriors * self.distance} cells, and it has {self.core_size}: "
+                f"{warriors} warriors at distance {distance} need a core of "
+                f"{warriors * distance} cells, and it has {self.core_size}: "
                 "use fewer warriors, a smaller distance or a larger core"
             )
 

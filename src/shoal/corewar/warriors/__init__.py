@@ -23,6 +23,6 @@ def starter_source(name: str) -> str:
     return (resources.files(__name__) / f"{name}.red").read_text(encoding="utf-8")
 
 
-def starter_set(settings: Settings = Settings()) -> dict[str, Warrior]:  # noqa: B008 - immutable
+def starter_set(settings: Settings = Settings()) -> dict[str, Warrior]:
     """All of them, assembled, by name."""
     return {name: assemble(starter_source(name), settings) for name in starter_names()}

@@ -1,0 +1,1 @@
+"""Measurements against named peers: `make bench`. One module per room, each with `measure()`."""

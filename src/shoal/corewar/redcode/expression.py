@@ -1,0 +1,225 @@
+"""Evaluating an operand: a small parser of its own, so that no source text is ever run as code.
+
+Numbers are 64-bit and wrap around; division and remainder round toward zero. From loosest to
+tightest: `||`, `&&`, the six comparisons (all equal), `+ -`, `* / %`, and the signs `+ - !`. Both
+sides of `&&` and `||` are always evaluated. A single letter that is not a label is a register, which
+`a=expression` sets wherever a value may stand. Registers are 0 at first, but s and w hold the number
+of warriors, since pMARS reckons its score formula with them.
+
+Operators are grouped as pMARS groups them, because the published warriors were tuned with it: from
+left to right, but once a tighter operator follows, its result takes in what follows as well, up to an
+operator that is looser than the one before. So `10-2-1` is 7, and `10-2*3-1` is `10-(2*3-1)`, that
+is 5. Where pMARS loses its way on such a return and refuses, so does this evaluator. A single `=`
+that sets no register swallows the next character and compares: `8000=8000` is `8000==000`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from operator import eq, ge, gt, le, lt, ne
+
+_TOKEN = re.compile(r"\s*(?:([0-9]+)|([A-Za-z])|(&&|\|\||[=!<>]=|[-+*/%<>!=()]))")
+_PRECEDENCE = {
+    "||": 1,
+    "&&": 2,
+    "==": 3, "!=": 3, "<": 3, ">": 3, "<=": 3, ">=": 3,
+    "+": 4, "-": 4,
+    "*": 5, "/": 5, "%": 5,
+}  # fmt: skip
+_SMALLEST = -(1 << 63)
+_LARGEST = (1 << 63) - 1
+_DEEPEST = 130
+_DIGITS = 19
+
+
+class ExpressionError(Exception):
+    """The text is not an expression; the message says why, `remedy` what to do."""
+
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(message)
+        self.remedy = remedy
+
+
+class Evaluator:
+    """Evaluates expressions that share one set of registers.
+
+    `remarks` are pairs of what is odd in an expression although it has a value, and the remedy.
+    """
+
+    def __init__(self, warriors: int = 1) -> None:
+        self.registers: dict[str, int] = {"s": warriors, "w": warriors}
+        self.remarks: list[tuple[str, str]] = []
+        self._tokens: list[tuple[str, str, str]] = []
+        self._next = 0
+        self._returns = 0
+
+    def evaluate(self, text: str) -> int:
+        """Raises ExpressionError when `text` is not an expression or divides by zero."""
+        if text.isdigit() and len(text) < _DIGITS:
+            return int(text)
+        self._tokens = self._read(text)
+        self._next = 0
+        self._returns = 0
+        value = self._whole(0)
+        if self._next < len(self._tokens):
+            token = "".join(self._tokens[self._next])
+            if token == ")":
+                raise ExpressionError(
+                    "bad expression: a parenthesis is closed that was not opened",
+                    "Write as many ')' as there are '('.",
+                )
+            raise ExpressionError(
+                f"bad expression: an operator is missing before '{token}'",
+                "Write an operator between two values, and a comma between the operands.",
+            )
+        return value
+
+    def _read(self, text: str) -> list[tuple[str, str, str]]:
+        """The expression as (number, register, operator), two of which are empty."""
+        tokens: list[tuple[str, str, str]] = []
+        position = 0
+        text = text.rstrip()
+        while position < len(text):
+            match = _TOKEN.match(text, position)
+            if match is None:
+                raise ExpressionError(
+                    f"bad expression: '{text[position:].lstrip()[0]}' cannot stand there",
+                    "Use numbers, labels, + - * / %, comparisons, && || ! and parentheses.",
+                )
+            number, register, operator = match[1] or "", match[2] or "", match[3] or ""
+            position = match.end()
+            if operator == "=" and tokens and not tokens[-1][1]:
+                operator = "=="
+                position += 1
+                self.remarks.append(
+                    ("a single '=' compares with what follows the next character", "Write '==' to compare.")
+                )
+            tokens.append((number, register, operator))
+        return tokens
+
+    def _whole(self, depth: int) -> int:
+        """Everything up to the end or to a closing parenthesis."""
+        value = self._value(depth)
+        while self._operator():
+            value = self._chain(value, 0, depth)
+        return value
+
+    def _chain(self, left: int, outer: int, depth: int) -> int:
+        """`left` and the operators behind it; `outer` is the precedence of the one before, or 0."""
+        while True:
+            operator = self._operator()
+            self._next += 1
+            right = self._value(depth)
+            following = self._operator()
+            if not following:
+                return self._apply(operator, left, right)
+            if _PRECEDENCE[following] > _PRECEDENCE[operator]:
+                right = self._chain(right, _PRECEDENCE[operator], depth + 1)
+                left = self._apply(operator, left, right)
+                following = self._operator()
+                if not (following and outer and _PRECEDENCE[following] >= outer):
+                    return left
+            else:
+                left = self._apply(operator, left, right)
+                if _PRECEDENCE[following] < outer:
+                    self._returns += 1
+                    if following == "==" or (self._returns > 1 and len(following) == 2):
+                        raise ExpressionError(
+                            f"bad expression: pMARS cannot tell what '{following}' refers to here",
+                            f"Put what stands before '{following}' into parentheses.",
+                        )
+                    return left
+            outer = 0
+
+    def _operator(self) -> str:
+        """The next token if it is an operator between two values, else nothing."""
+        if self._next < len(self._tokens):
+            operator = self._tokens[self._next][2]
+            if operator in _PRECEDENCE:
+                return operator
+        return ""
+
+    def _value(self, depth: int) -> int:
+        signs: list[str] = []
+        while self._next < len(self._tokens) and self._tokens[self._next][2] in ("+", "-", "!"):
+            signs.append(self._tokens[self._next][2])
+            self._next += 1
+        value = self._primary(depth)
+        for sign in reversed(signs):
+            if sign == "-":
+                value = self._wrapped(-value)
+            elif sign == "!":
+                value = int(value == 0)
+        return value
+
+    def _primary(self, depth: int) -> int:
+        if depth > _DEEPEST:
+            raise ExpressionError("the expression is nested too deeply", "Remove parentheses.")
+        if self._next >= len(self._tokens):
+            raise ExpressionError(
+                "bad expression: a value is missing at its end",
+                "Write a number or a label after the last operator.",
+            )
+        number, register, operator = self._tokens[self._next]
+        self._next += 1
+        if number:
+            return self._wrapped(_number(number))
+        if register:
+            register = register.lower()
+            if self._next < len(self._tokens) and self._tokens[self._next][2] == "=":
+                self._next += 1
+                self.registers[register] = self._whole(depth + 1)
+            return self.registers.get(register, 0)
+        if operator != "(":
+            raise ExpressionError(
+                f"bad expression: a value is missing before '{operator}'",
+                "Write a number, a label or a parenthesis there.",
+            )
+        value = self._whole(depth + 1)
+        if self._next >= len(self._tokens) or self._tokens[self._next][2] != ")":
+            raise ExpressionError(
+                "bad expression: a parenthesis is not closed", "Write as many ')' as there are '('."
+            )
+        self._next += 1
+        return value
+
+    def _apply(self, operator: str, left: int, right: int) -> int:
+        if operator == "+":
+            return self._wrapped(left + right)
+        if operator == "-":
+            return self._wrapped(left - right)
+        if operator == "*":
+            return self._wrapped(left * right)
+        if operator in ("/", "%"):
+            if right == 0:
+                raise ExpressionError("division by zero", "Divide by a number that is not 0.")
+            quotient = abs(left) // abs(right)
+            if (left < 0) != (right < 0):
+                quotient = -quotient
+            return self._wrapped(quotient) if operator == "/" else left - quotient * right
+        return int(_TESTS[operator](left, right))
+
+    def _wrapped(self, value: int) -> int:
+        if _SMALLEST <= value <= _LARGEST:
+            return value
+        if not self.remarks:
+            self.remarks.append(("a value exceeds 64 bits and wraps around", "Use smaller numbers."))
+        return (value - _SMALLEST & (1 << 64) - 1) + _SMALLEST
+
+
+_TESTS: dict[str, Callable[[int, int], bool]] = {
+    "==": eq, "!=": ne, "<": lt, ">": gt, "<=": le, ">=": ge,
+    "&&": lambda left, right: left != 0 and right != 0,
+    "||": lambda left, right: left != 0 or right != 0,
+}  # fmt: skip
+
+
+def _number(digits: str) -> int:
+    digits = digits.lstrip("0") or "0"
+    if len(digits) > _DIGITS or int(digits) > -_SMALLEST:
+        raise ExpressionError(
+            "the number is too large",
+            "Use a number below the core size: larger ones are reduced to it anyway.",
+        )
+    return int(digits)

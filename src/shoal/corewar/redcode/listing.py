@@ -1,0 +1,61 @@
+"""Writing a warrior down: as the reference assembler lists it, and as a complete source."""
+
+from __future__ import annotations
+
+from shoal.corewar.instruction import Instruction
+from shoal.corewar.settings import Standard
+from shoal.corewar.warrior import Warrior
+
+
+def listing(warrior: Warrior, *, standard: Standard = "94") -> str:
+    """The load file exactly as pMARS prints it; with "88" as it does under ICWS'88 rules.
+
+    The form has no place for a PIN nor for a start outside of the program, and pMARS itself refuses
+    the header line when it reads it again: `assemble` understands it. `disassemble` keeps everything.
+    """
+    lines = [f'Program "{warrior.name}" (length {len(warrior)}) by "{warrior.author}"', ""]
+    starts_inside = warrior.start < len(warrior)
+    if starts_inside and standard != "88":
+        lines.append("       ORG      START")
+    for index, instruction in enumerate(warrior.code):
+        label = "START" if index == warrior.start else ""
+        lines.append(f"{label:<7}{_columns(instruction, warrior.core_size, standard)}     ")
+    if starts_inside and standard == "88":
+        lines.append("       END      START")
+    return "\n".join([*lines, "", ""])
+
+
+def disassemble(warrior: Warrior) -> str:
+    """A source of the warrior that every '94 assembler takes.
+
+    Assembling it under a core of the same size gives an equal warrior, provided that name, author and
+    strategy are text that a comment line can hold: not empty, no line breaks or zero bytes, no space
+    in front, no backslash at the end, and at most 240 bytes.
+    """
+    lines = [";redcode-94"]
+    lines += [f";name {_one_line(warrior.name)}", f";author {_one_line(warrior.author)}"]
+    lines += [f";strategy {_one_line(line)}" for line in warrior.strategy.split("\n") if warrior.strategy]
+    lines.append(f";assert CORESIZE == {warrior.core_size}")
+    inside = warrior.start < len(warrior)
+    lines.append(f"       ORG    {'START' if inside else warrior.start}")
+    if warrior.pin is not None:
+        lines.append(f"       PIN    {warrior.pin}")
+    for index, instruction in enumerate(warrior.code):
+        label = "START" if index == warrior.start else ""
+        lines.append(f"{label:<7}{_columns(instruction, warrior.core_size, '94')}")
+    return "\n".join([*lines, "       END", ""])
+
+
+def signed(value: int, core_size: int) -> int:
+    """A number of the core with a sign: up to half the core forward, the rest backward."""
+    return value - core_size if value > core_size // 2 else value
+
+
+def _columns(instruction: Instruction, core_size: int, standard: Standard) -> str:
+    opcode, modifier, a_mode, a, b_mode, b = instruction
+    name = opcode.name if standard == "88" else f"{opcode.name}.{modifier.name}"
+    return f"{name:<6} {a_mode.symbol}{signed(a, core_size):>6}, {b_mode.symbol}{signed(b, core_size):>6}"
+
+
+def _one_line(text: str) -> str:
+    return "".join(" " if character in "\n\r\0" else character for character in text)

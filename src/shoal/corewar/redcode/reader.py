@@ -1,0 +1,134 @@
+"""From bytes to lines of code: comments, information lines, and the markers around a program.
+
+Text before a `;redcode` line is ignored, a second `;redcode` line ends the source. `;name`, `;author`
+and `;strategy` count wherever they stand. Any bytes can be read: the text is handled byte by byte
+(each byte one character), and shown as UTF-8 again where it is UTF-8.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from shoal.corewar.redcode.limits import LINE_LENGTH, LONG_LINE_LENGTH
+
+DEFAULT_NAME = "Unknown"
+DEFAULT_AUTHOR = "Anonymous"
+
+_INFORMATION = re.compile(r"[ \t\f\v]*;[ \t\f\v]*([A-Za-z_][A-Za-z0-9_]*)[ \t\f\v]*(.*)", re.DOTALL)
+_LISTING_HEADER = re.compile(r'Program "(.*)" \(length \d+\) by "(.*)"[ \t]*\Z')
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of code or an assertion, without its comment, and where it stands in the source.
+
+    `source` is the physical line, `offset` the column (from 0) at which `text` begins in it.
+    """
+
+    number: int
+    text: str
+    source: str
+    offset: int = 0
+    is_assertion: bool = False
+
+
+@dataclass(slots=True)
+class Source:
+    lines: list[Line] = field(default_factory=list)
+    name: str = DEFAULT_NAME
+    author: str = DEFAULT_AUTHOR
+    strategy: list[str] = field(default_factory=list)
+
+
+def readable(text: str) -> str:
+    """Text of a source as its author saw it: UTF-8 if it is UTF-8, Latin-1 otherwise."""
+    if text.isascii():
+        return text
+    try:
+        return text.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return text
+
+
+def as_characters(source: str | bytes) -> str:
+    """One character for each byte of the source, whatever they are."""
+    raw = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else bytes(source)
+    return raw.decode("latin-1")
+
+
+def read(text: str, *, split_long_lines: bool = True) -> Source:
+    """The code and the information lines of a source.
+
+    The header that stands above a listing (`Program "name" (length n) by "author"`) is understood
+    when it is the first line, so that a listing can be assembled again.
+    """
+    source = Source()
+    markers = 0
+    beginning = True
+    for number, offset, piece, physical in _pieces(text, split_long_lines):
+        if beginning and piece.strip():
+            beginning = False
+            header = _LISTING_HEADER.match(piece)
+            if header:
+                source.name, source.author = readable(header[1]), readable(header[2])
+                continue
+        code, semicolon, _ = piece.partition(";")
+        if code and not code.isspace():
+            source.lines.append(Line(number, code, physical, offset))
+        elif semicolon:
+            match = _INFORMATION.match(piece)
+            if match is None:
+                continue
+            word, rest = match[1].lower(), match[2]
+            if word == "redcode":
+                markers += 1
+                if markers > 1:
+                    break
+                source.lines.clear()
+            elif word == "name":
+                source.name = readable(rest) or DEFAULT_NAME
+            elif word == "author":
+                source.author = readable(rest) or DEFAULT_AUTHOR
+            elif word == "strategy":
+                source.strategy.append(readable(rest))
+            elif word == "assert":
+                start = match.start(2)
+                condition = rest.partition(";")[0]
+                source.lines.append(Line(number, condition, physical, offset + start, is_assertion=True))
+    return source
+
+
+def _pieces(text: str, split: bool) -> list[tuple[int, int, str, str]]:
+    """(line number, offset, text, physical line); a backslash at the end joins the next line."""
+    pieces: list[tuple[int, int, str, str]] = []
+    joined: tuple[int, int, str, str] | None = None
+    for number, physical in enumerate(text.split("\n"), 1):
+        offset = 0
+        while True:
+            end = offset + (LINE_LENGTH if split else LONG_LINE_LENGTH)
+            piece = _cut(physical[offset:end])
+            if joined is not None:
+                piece = joined[2] + piece
+                first, at, source = joined[0], joined[1], joined[3] + " " + physical
+            else:
+                first, at, source = number, offset, physical
+            if piece.endswith("\\") and len(piece) < LONG_LINE_LENGTH:
+                joined = (first, at, piece[:-1], source)
+            else:
+                pieces.append((first, at, piece, source))
+                joined = None
+            offset = end
+            if offset >= len(physical):
+                break
+    if joined is not None:
+        pieces.append(joined)
+    return pieces
+
+
+def _cut(piece: str) -> str:
+    """A carriage return or a zero byte ends a line; what follows it is not read."""
+    for stop in ("\r", "\0"):
+        if stop in piece:
+            piece = piece[: piece.index(stop)]
+    return piece

@@ -1,0 +1,3 @@
+ dat 1
+ dat 2 ignored
+;name unix

@@ -1,0 +1,3 @@
+one dat 1
+one equ 2
+ dat one

@@ -1,0 +1,4 @@
+i for 2
+x&i equ i*2
+ dat x&i
+ rof

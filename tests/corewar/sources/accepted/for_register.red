@@ -1,0 +1,3 @@
+for (a=3)
+ dat a=a+1
+rof

@@ -1,0 +1,4 @@
+;name first
+;name
+;author: colon
+ dat 1 ;name no

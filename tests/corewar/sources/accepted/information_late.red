@@ -1,0 +1,4 @@
+ dat 1
+ end
+;name late
+;author later

@@ -1,0 +1,2 @@
+ dat 0
+label

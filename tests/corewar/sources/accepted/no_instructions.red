@@ -1,0 +1,2 @@
+label
+; nothing else

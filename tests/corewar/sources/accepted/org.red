@@ -1,0 +1,5 @@
+ org start
+ dat 0
+start dat CURLINE
+ dat 2
+ end 0

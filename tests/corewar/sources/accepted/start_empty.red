@@ -1,0 +1,2 @@
+ org nowhere
+ end nowhere

@@ -1,0 +1,2 @@
+;assert CORESIZE == 8192
+ dat 0

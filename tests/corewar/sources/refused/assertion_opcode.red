@@ -1,0 +1,3 @@
+xx equ dat 0
+;assert xx
+ xx

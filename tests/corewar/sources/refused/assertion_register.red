@@ -1,0 +1,2 @@
+;assert a
+ dat 0

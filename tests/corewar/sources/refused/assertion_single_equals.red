@@ -1,0 +1,2 @@
+;assert CORESIZE = 8000
+ dat 0

@@ -1,0 +1,1 @@
+CORESIZE dat 0

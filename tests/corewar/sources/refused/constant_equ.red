@@ -1,0 +1,2 @@
+CORESIZE equ 5
+ dat 0

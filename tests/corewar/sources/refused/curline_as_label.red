@@ -1,0 +1,1 @@
+CURLINE dat 0

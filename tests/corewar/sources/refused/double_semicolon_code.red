@@ -1,0 +1,1 @@
+ dat 1 # not a comment

@@ -1,0 +1,2 @@
+xx equ 1
+xx dat 0

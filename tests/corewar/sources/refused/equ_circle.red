@@ -1,0 +1,3 @@
+xx equ yy
+yy equ xx
+ dat xx

@@ -1,0 +1,3 @@
+ dat xx
+xx equ yy
+yy equ xx

@@ -1,0 +1,2 @@
+xx equ
+ dat xx

@@ -1,0 +1,2 @@
+xx equ xx
+ dat xx

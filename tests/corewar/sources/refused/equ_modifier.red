@@ -1,0 +1,2 @@
+mm equ i
+ mov.mm 1,2

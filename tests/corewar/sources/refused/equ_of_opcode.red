@@ -1,0 +1,2 @@
+mov equ 1
+ mov 1,2

@@ -1,0 +1,3 @@
+xx equ 1
+xx equ 2
+ dat xx

@@ -1,0 +1,4 @@
+ for xx
+ dat 1
+ rof
+xx equ 2

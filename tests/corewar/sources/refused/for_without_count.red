@@ -1,0 +1,3 @@
+ for
+ dat 1
+ rof

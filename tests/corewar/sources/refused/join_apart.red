@@ -1,0 +1,3 @@
+n for 1
+a & n dat 0
+rof

@@ -1,0 +1,2 @@
+xx equ 3
+a&xx dat 0

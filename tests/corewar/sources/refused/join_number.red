@@ -1,0 +1,3 @@
+n for 2
+ dat 1&n
+rof

@@ -1,0 +1,2 @@
+ pin foo
+ dat 0

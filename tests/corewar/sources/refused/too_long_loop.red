@@ -1,0 +1,3 @@
+for 101
+ dat 0
+rof

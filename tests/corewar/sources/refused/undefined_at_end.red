@@ -1,0 +1,2 @@
+ dat last
+last

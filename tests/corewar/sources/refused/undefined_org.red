@@ -1,0 +1,2 @@
+ org foo
+ dat 0

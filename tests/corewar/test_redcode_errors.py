@@ -1,0 +1,158 @@
+"""Every refusal says where, what and what to do; and no source costs more than its budget."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from shoal.corewar.redcode import assemble, assemble_with_warnings
+from shoal.corewar.redcode.limits import PROBLEMS
+from shoal.corewar.settings import HILLS, Settings
+from shoal.errors import AssemblyError, Problem
+
+
+def problems(source: str | bytes, settings: Settings = HILLS["94"]) -> tuple[Problem, ...]:
+    with pytest.raises(AssemblyError) as caught:
+        assemble(source, settings)
+    return caught.value.problems
+
+
+@pytest.mark.parametrize(("source", "line", "column", "message", "remedy"), [
+    ("dat 0\n  mov 1", 2, 3, "MOV needs two operands", "Write 'MOV A, B'."),
+    ("nop", 1, 1, "NOP has no operand", "Write 'NOP A' or 'NOP A, B'."),
+    ("here jmp ther", 1, 10, "'ther' is not defined", "Did you mean 'here'?"),
+    ("dat foo", 1, 5, "'foo' is not defined", "define it with EQU"),
+    ("mov.c 1,2", 1, 5, "there is no modifier '.c'", "The modifiers are"),
+    ("mov 1,2,3", 1, 6, "there are more than two operands", "one comma"),
+    ("dat 1,", 1, 1, "an operand is missing", "behind the comma"),
+    ("dat ,1", 1, 5, "an operand is missing", "before the comma"),
+    ("dat #", 1, 1, "an operand is missing", "behind the addressing mode"),
+    ("dat 1/0", 1, 1, "division by zero", "not 0"),
+    ("dat 3+", 1, 1, "a value is missing at its end", "after the last operator"),
+    ("dat (1", 1, 1, "a parenthesis is not closed", "as many"),
+    ("dat 1)", 1, 1, "a parenthesis is closed", "as many"),
+    ("dat (1) 2", 1, 1, "an operator is missing before '2'", "operator between"),
+    ("dat 1 #2", 1, 7, "'#' cannot stand in an expression", "comma separates"),
+    ("dat 1.5", 1, 6, "'.' cannot stand in an expression", "whole"),
+    ("dat 7-2*3==1", 1, 1, "cannot tell what '==' refers to", "parentheses"),
+    ("1 dat 0", 1, 1, "'1' cannot begin an instruction", "Begin a line with"),
+    ("dat mov", 1, 5, "'mov' cannot stand in an operand", "line of its own"),
+    ("xx equ xx\ndat xx", 2, 5, "the EQU 'xx' refers to itself", "lead back"),
+    ("dat xx\nxx equ yy\nyy equ xx", 1, 5, "the EQU 'xx' refers to itself", "lead back"),
+    ("CORESIZE dat 0", 1, 1, "CORESIZE is a predefined constant", "another name"),
+    ("l1 l2 l3 l4 l5 l6 l7 l8 dat 0", 1, 22, "label 'l8' is one too many", "Remove labels"),
+    ("rof", 1, 1, "ROF without FOR", "FOR count"),
+    ("for later\nrof\nlater equ 1", 1, 1, "the count of FOR is not usable", "defined above"),
+    ("x&y dat 0", 1, 1, "'y' behind '&' is not the counter", "enclosing FOR"),
+    ("x equ for 1\nx\ndat 0\nrof", 2, 1, "begins in an EQU text", "same EQU text"),
+    ("dat 1\n;assert CORESIZE == 1\n", 2, 9, "demands 'CORESIZE == 1'", "reads '8000 ==1'"),
+    ("dat 0\n" * 103, 101, 1, "3 instructions too long", "Shorten it to 100"),
+    ("dat " + "9" * 40, 1, 1, "the number is too large", "below the core size"),
+    ("x equ 1+1+1+1+1+1+1+1+1+1+1+1+1\ndat x x x x x x x x x x x", 2, 1, "more than 255 characters", "shorter"),
+    ("dat 1 ;" + "1" * 300, 1, 256, "cannot begin an instruction", "break the line"),
+])  # fmt: skip
+def test_a_problem_tells_where_what_and_what_to_do(
+    source: str, line: int, column: int, message: str, remedy: str
+) -> None:
+    found = problems(source)[0]
+    assert message in found.message
+    assert remedy in found.remedy
+    assert (found.line, found.column) == (line, column) or len(source) > 300
+    assert found.source.strip()
+    assert len(found.source) <= 100
+
+
+@pytest.mark.parametrize("source", ["nop 0", "mul 1,2", "mov.i 1,2", "mov *1,2", "dat 5", "mov 1,#2", "djn #1,2",
+                                    "org 1\ndat #0", "pin 1\ndat #0"])  # fmt: skip
+def test_icws_88_refuses_what_came_later(source: str) -> None:
+    assert "ICWS'88" in problems(source, HILLS["88"])[0].message
+
+
+def test_hills_without_p_space_refuse_its_instructions() -> None:
+    assert "P-space" in problems("ldp #0, 1", HILLS["94nop"])[0].message
+    assert "P-space" in problems("stp #0, 1", HILLS["94nop"])[0].message
+
+
+def test_several_problems_are_reported_in_source_order() -> None:
+    found = problems("mov 1\n1\ndat foo\ndat 0\ndat 1/0")
+    assert [problem.line for problem in found] == [1, 2, 3, 5]
+
+
+def test_a_problem_in_a_loop_is_reported_once() -> None:
+    assert len(problems("for 5\ndat foo\nrof")) == 1
+
+
+def test_the_number_of_problems_is_bounded() -> None:
+    assert len(problems("1\n" * 1000)) == PROBLEMS
+
+
+def test_the_error_names_the_program() -> None:
+    with pytest.raises(AssemblyError) as caught:
+        assemble(";name Dwarf\nmov 1")
+    assert caught.value.name == "Dwarf"
+
+
+def test_columns_count_characters_not_bytes() -> None:
+    found = problems("dat 0 ; ä\nä dat 0")[0]
+    assert (found.line, found.column, found.source) == (2, 1, "ä dat 0")
+
+
+def test_warnings_do_not_refuse() -> None:
+    assembly = assemble_with_warnings("one dat 1\none dat 2\n equ 3\n;assert later\nfor 1\nlast")
+    assert len(assembly.warrior) == 1
+    assert [warning.line for warning in assembly.warnings] == [2, 3, 4, 5, 6]
+
+
+BOMBS = {
+    "nested FOR": "for 1000\n" * 3 + "dat 0\n" + "rof\n" * 3,
+    "nested empty FOR": "for 100000\n" * 3 + "rof\n" * 3,
+    "labels from FOR": "i for 999999\nl&i equ 0\nrof",
+    "billion laughs": "x0 equ 1+1\n"
+    + "".join(f"x{i} equ x{i - 1}+x{i - 1}\n" for i in range(1, 40))
+    + "dat x39",
+    "billion empty laughs": "x0 equ \n"
+    + "".join(f"x{i} equ x{i - 1} x{i - 1}\n" for i in range(1, 40))
+    + "dat 1 x39",
+    "laughs ahead": "dat x39\nx0 equ \n" + "".join(f"x{i} equ x{i - 1} x{i - 1}\n" for i in range(1, 40)),
+    "laughing lines": "x0 equ dat 1\n"
+    + "".join(f"x{i} equ x{i - 1}\n equ x{i - 1}\n" for i in range(1, 40))
+    + "x39",
+    "growing EQU": "x equ dat 0\nfor 1000000\n equ dat 0\nrof\nx",
+    "deep EQU": "x0 equ 1\n" + "".join(f"x{i} equ x{i - 1}\n" for i in range(1, 12_000)) + "dat x11999",
+    "one long line": "dat " + "1" * 10_000_000,
+    "long expression": "dat " + "1+" * 120_000 + "1",
+    "parentheses": "dat " + "(" * 250_000,
+    "signs": "dat " + "-" * 250_000 + "1",
+    "joined lines": "dat 1+\\\n" * 35_000,
+    "huge count": "for " + "9" * 18 + "\nrof",
+    "huge product": "for " + "*".join(["9" * 18] * 10) + "\nrof\nfor 9999*9999*9999\nrof",
+    "many problems": "$\n" * 120_000,
+    "many undefined names": "".join(f"dat undefined{i}\n" for i in range(11_000)),
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+@pytest.mark.parametrize("lenient", [False, True])
+def test_bombs_end_in_time(bomb: str, lenient: bool) -> None:
+    started = time.process_time()
+    with pytest.raises(AssemblyError):
+        assemble(BOMBS[bomb], lenient=lenient)
+    assert time.process_time() - started < 2.0
+
+
+def test_a_deep_but_honest_expression_is_evaluated() -> None:
+    assert assemble("dat " + "(" * 120 + "1" + ")" * 120).code[0].b == 1
+
+
+def test_source_text_is_never_run_as_python() -> None:
+    for text in ('dat __import__("os")', "dat len('abc')", "dat 2**3", "dat 1 if 1 else 2", "dat [1][0]"):
+        problems(text)
+
+
+def test_a_misspelt_opcode_is_told_from_a_label() -> None:
+    with pytest.raises(AssemblyError) as caught:
+        assemble(" mvo 0, 1")
+    (problem, *_) = caught.value.problems
+    assert "'mvo' is not an instruction" in problem.message
+    assert "MOV" in problem.remedy
