@@ -143,6 +143,12 @@ class Accounts:
         account = self._accounts.get(author)
         return 0.5 if account is None else weight(account)
 
+    def promise(self, author: NodeId) -> float:
+        """How often an author on probation is drawn compared with other newcomers: those of whom something
+        held up already come first, so that a crowd of unknown ones cannot keep them from passing."""
+        account = self._accounts.get(author)
+        return 0.5 if account is None else weight(account) * (1 + 16 * account.verified)
+
     def encode(self) -> bytes:
         """The content of the file."""
         saved = Saved(1, self.epoch, dict(sorted(self._accounts.items())))

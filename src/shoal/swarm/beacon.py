@@ -20,6 +20,7 @@ MOST_ENDPOINTS = 8
 BEACON_KIND = "beacon"
 
 NODES_PER_SECOND = 16
+NEWCOMERS_COUNTED = 64
 LONGEST_PERIOD = 60.0
 JITTER = 0.2
 
@@ -47,9 +48,16 @@ class Beacon(msgspec.Struct, array_like=True, frozen=True):
     vector: Annotated[tuple[Known, ...], msgspec.Meta(max_length=MOST_ENTRIES)]
 
 
+def nodes_counted(established: int, newcomers: int, anyone_established: bool) -> int:
+    """How many nodes there seem to be, this one included. Once there are authors in good standing, newcomers
+    count for a limited number, so that invented nodes cannot slow everyone's beacons down."""
+    if anyone_established:
+        newcomers = min(newcomers, max(NEWCOMERS_COUNTED, 3 * established))
+    return 1 + established + newcomers
+
+
 def beacon_period(nodes: int) -> float:
-    """Seconds between beacons, so that about sixteen arrive per second however many nodes there are. Capped,
-    so that no number of invented nodes can slow repair down without end."""
+    """Seconds between beacons, so that about sixteen arrive per second however many nodes there are."""
     return min(max(1.0, nodes / NODES_PER_SECOND), LONGEST_PERIOD)
 
 

@@ -24,10 +24,13 @@ from shoal.swarm.beacon import (
     BEACON_KIND,
     JITTER,
     MOST_ENDPOINTS,
+    MOST_ENTRIES,
     Beacon,
+    Known,
     alive_within,
     beacon_period,
     draw_vector,
+    nodes_counted,
 )
 from shoal.swarm.frame import (
     MOST_ITEMS,
@@ -138,7 +141,7 @@ class Exchange:
             self._following,
             now,
         )
-        self._pool = Pool(settings, self.accounts.established)
+        self._pool = Pool(settings, self.accounts)
         self._repair = Repair(self._me, settings, self._authors, self._following, self._standing, rng)
         self._watchdog = Watchdog(rng)
         self._outbox = Outbox(settings)
@@ -177,7 +180,7 @@ class Exchange:
     def gather(self, limit: int | None = None) -> list[Received]:
         """What arrived since the last call: log items and changed registers, each content once. With a limit,
         authors are drawn by what their items were worth so far; the rest waits, within bounds."""
-        return self._pool.gather(limit, self.accounts.weight, self._rng, self._now)
+        return self._pool.gather(limit, self._rng, self._now)
 
     def latest(self, kind: str) -> dict[NodeId, Received]:
         """The newest item of a kind by each other author. If anyone is established, only a few newcomers."""
@@ -278,6 +281,11 @@ class Exchange:
 
     def _standing(self, node: NodeId) -> tuple[bool, float]:
         return node in self.accounts.established, self.accounts.weight(node)
+
+    def _nodes(self) -> int:
+        present = self._present()
+        known = sum(author.node_id in self.accounts.established for author in present)
+        return nodes_counted(known, len(present) - known, bool(self.accounts.established))
 
     def _present(self) -> list[Author]:
         oldest = self._now - alive_within(self._period)
@@ -451,23 +459,32 @@ class Exchange:
 
     def _send_beacon(self) -> None:
         self._own.heard_at = self._now
-        self._period = beacon_period(len(self._present()) + 1)
+        self._period = beacon_period(self._nodes())
         self._beacon_due = self._now + self._period * self._rng.uniform(1 - JITTER, 1 + JITTER)
         home = self._following.home
-        around = [
-            author for author in self._authors.recent() if author.shard == home and author is not self._own
-        ]
-        self._turn = (self._turn + 1) % max(1, len(around))
-        in_turn = around[self._turn :] + around[: self._turn]
-        vector = draw_vector(
-            self._own.known(self._epoch),
-            (author.known(author.epoch) for author in around if author.epochs),
-            (author.known(epoch) for author in in_turn for epoch in sorted(author.epochs, reverse=True)),
-        )
+        vector = self._vector()
         endpoints = tuple(endpoint[:200] for endpoint in self.transport.endpoints()[:MOST_ENDPOINTS])
         payload = encode(Beacon(endpoints, vector))
         frame = self._sign("beacon", f"beacon/{home}", [Entry(BEACON_KIND, payload)])
         self.transport.publish(frame.topic, frame.encode())
+
+    def _vector(self) -> tuple[Known, ...]:
+        """What is held of the authors of this node's own shard, those in good standing before newcomers."""
+        established, home = self.accounts.established, self._following.home
+        groups: tuple[list[Author], list[Author]] = ([], [])
+        for author in self._authors.recent():
+            if author.shard == home and author is not self._own and author.epochs:
+                groups[author.node_id not in established].append(author)
+        self._turn += 1
+        in_turn: list[Author] = []
+        for group in groups:
+            turn = self._turn * (MOST_ENTRIES // 2) % max(1, len(group))
+            in_turn += group[turn:] + group[:turn]
+        return draw_vector(
+            self._own.known(self._epoch),
+            (author.known(author.epoch) for group in groups for author in group),
+            (author.known(epoch) for author in in_turn for epoch in sorted(author.epochs, reverse=True)),
+        )
 
     # Keeping whole.
 
@@ -498,8 +515,7 @@ class Exchange:
         now = self._now
         self._housekeeping_due = now + HOUSEKEEPING
         self._authors.expire(int((now - self.settings.ttl_seconds) * 1e6))
-        present = len(self._present()) + 1
-        changed = self._following.adjust(present)
+        changed = self._following.adjust(self._nodes())
         if now >= self._redraw_due and not self._following.everything:
             self._redraw_due = now + self.settings.redraw_seconds * self._rng.uniform(0.5, 1.5)
             changed = self._following.redraw() or changed

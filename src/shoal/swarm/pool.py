@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_left, insort
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
+from heapq import heapify, heappop, heapreplace
 from typing import TypeAlias
 
+from shoal.swarm.accounts import Accounts
 from shoal.swarm.authors import Received
 from shoal.swarm.identity import NodeId
 from shoal.swarm.settings import ExchangeSettings
@@ -26,7 +28,8 @@ from shoal.swarm.settings import ExchangeSettings
 Order: TypeAlias = tuple[int, str, int, int]
 """Epoch, kind, number, place in the frame: a total order on an author's items."""
 
-NEWCOMERS_AT_ONCE = 16
+MOST_ALLOWANCE = 64.0
+TRICKLE_AT_ONCE = 4.0
 AUTHORS_PART = 8
 """One author's items fill at most this part of the bytes."""
 
@@ -79,12 +82,13 @@ class Queue:
 class Pool:
     """Items that wait, by author."""
 
-    def __init__(self, settings: ExchangeSettings, established: Collection[NodeId]) -> None:
+    def __init__(self, settings: ExchangeSettings, accounts: Accounts) -> None:
         self._settings = settings
-        self._established = established
+        self._accounts = accounts
+        self._established = accounts.established
         self._waiting: dict[NodeId, Queue] = {}
         self._handed_out: dict[bytes, None] = {}
-        self._allowance = float(NEWCOMERS_AT_ONCE)
+        self._allowance = 0.0  # how many items of newcomers may be handed out
         self._allowance_at: float | None = None
         self.items = 0
         self.bytes = 0
@@ -127,13 +131,7 @@ class Pool:
                 return True
         return True
 
-    def gather(
-        self,
-        limit: int | None,
-        weight: Callable[[NodeId], float],
-        rng: random.Random,
-        now: float,
-    ) -> list[Received]:
+    def gather(self, limit: int | None, rng: random.Random, now: float) -> list[Received]:
         """Hands out what waits, at most `limit` items, sorted by author and by the author's own order."""
         groups = self._distinct()
         newcomers = {node: items for node, items in groups.items() if node not in self._established}
@@ -142,16 +140,17 @@ class Pool:
         share = self._settings.probation_share
         taken: list[Waiting] = []
         if not self._established:
-            taken = _draw(newcomers, room, limit is None, weight, rng)
+            taken = _draw(newcomers, room, limit is None, self._accounts.promise, rng)
         else:
             self._refill(now)
-            most_new = int(min(self._allowance + _total(others) * share / (1 - share), _total(newcomers)))
+            earned = min(_total(others), room) * share / (1 - share)
+            most_new = int(self._allowance + earned)
             if limit is not None:
-                most_new = min(most_new, max(1, int(share * limit)))
-            some_new = _draw(newcomers, most_new, False, weight, rng)
-            taken = _draw(others, room - len(some_new), limit is None, weight, rng)
-            self._allowance += len(taken) * share / (1 - share) - len(some_new)
-            self._allowance = max(0.0, min(self._allowance, 4.0 * NEWCOMERS_AT_ONCE))
+                most_new = min(most_new, max(1, int(share * limit)), limit)
+            some_new = _draw(newcomers, most_new, False, self._accounts.promise, rng)
+            taken = _draw(others, room - len(some_new), limit is None, self._accounts.weight, rng)
+            earned = len(taken) * share / (1 - share)
+            self._allowance = max(0.0, min(self._allowance + earned - len(some_new), MOST_ALLOWANCE))
             taken += some_new
         for waiting in taken:
             self._remove(waiting.received.author, waiting)
@@ -186,7 +185,7 @@ class Pool:
         if self._allowance_at is not None:
             elapsed = max(0.0, now - self._allowance_at)
             trickle = elapsed * self._settings.newcomers_per_minute / 60
-            self._allowance = max(self._allowance, min(self._allowance + trickle, float(NEWCOMERS_AT_ONCE)))
+            self._allowance = max(self._allowance, min(self._allowance + trickle, TRICKLE_AT_ONCE))
         self._allowance_at = now
 
     def _remember(self, digest: bytes) -> None:
@@ -211,15 +210,19 @@ class Pool:
         settings = self._settings
         newcomers = [node for node in self._waiting if node not in self._established]
         for nodes, share in ((newcomers, settings.probation_share), (list(self._waiting), 0.0)):
-            held = {node: len(self._waiting[node].items) for node in nodes if node in self._waiting}
-            count = sum(held.values())
+            largest = [(-len(self._waiting[node].items), node) for node in nodes if node in self._waiting]
+            heapify(largest)
+            count = -sum(size for size, _ in largest)
             while count > share * settings.pool_items and (
                 8 * self.items > 7 * settings.pool_items or 8 * self.bytes > 7 * settings.pool_bytes
             ):
-                largest = max(held, key=lambda node: (held[node], node))
-                self._drop(largest)
-                held[largest] -= 1
+                size, node = largest[0]
+                self._drop(node)
                 count -= 1
+                if size < -1:
+                    heapreplace(largest, (size + 1, node))
+                else:
+                    heappop(largest)
 
 
 def _total(groups: dict[NodeId, list[Waiting]]) -> int:

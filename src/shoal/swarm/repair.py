@@ -176,7 +176,7 @@ class Repair:
                         0 if latest is None else latest.contiguous
                     ):
                         continue
-                ids = self._needed(known, room)
+                ids = self._needed(known, room, now)
                 if not ids:
                     continue
                 needed = True
@@ -195,14 +195,17 @@ class Repair:
             claim.satisfied = not needed
         return holders, claimed
 
-    def _needed(self, known: Known, room: int) -> list[Id]:
+    def _needed(self, known: Known, room: int, now: float) -> list[Id]:
         """What this entry says its sender holds and this node does not, newest first."""
         node = id_text(known.author)
         author = self._authors.get(node)
         if node == self._me:
             return []
-        if author is not None and not author.accepts_epoch(known.epoch):
-            return []
+        if author is not None:
+            if not author.accepts_epoch(known.epoch):
+                return []
+            if author.mute is not None and author.mute.until > now:
+                return []
         epoch = author.epochs.get(known.epoch) if author is not None else None
         log = epoch.log if epoch is not None else None
         latest = epoch.latest if epoch is not None else None
@@ -227,10 +230,10 @@ class Repair:
         return ids[:room]
 
     def _in_order(self, due: list[Id], now: float) -> list[Id]:
-        """Registers first, then every author's newest, then every author's second; useful authors earlier; no
-        more of an author than its quota would let in."""
+        """Registers first, then the log: authors in good standing before newcomers, every author's newest
+        before anyone's second, useful authors earlier. No more of an author than its quota would let in."""
         depth: dict[NodeId, int] = {}
-        ranked: list[tuple[bool, int, float, Id]] = []
+        ranked: list[tuple[bool, bool, int, float, Id]] = []
         for wanted in sorted(due, key=lambda wanted: (wanted[1], wanted[2]), reverse=True):
             node, _, number = wanted
             depth[node] = depth.get(node, 0) + 1
@@ -239,8 +242,9 @@ class Repair:
             if author is not None and author.pulled is not None:
                 left = author.pulled.frames_left(self._settings, now)
             if depth[node] <= left:
-                ranked.append((number != 0, depth[node], -self._standing(node)[1], wanted))
-        return [wanted for _, _, _, wanted in sorted(ranked)]
+                established, weight = self._standing(node)
+                ranked.append((number != 0, not established, depth[node], -weight, wanted))
+        return [entry[-1] for entry in sorted(ranked)]
 
     def _assign(self, due: list[Id], holders: dict[Id, list[NodeId]]) -> dict[NodeId, list[Id]]:
         """Packs what is due into as few requests as there are places for."""

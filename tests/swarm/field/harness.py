@@ -140,9 +140,18 @@ class Field:
     def _wait(self, problem: Any, seconds: float, words: str) -> float:
         began = time.monotonic()
         while found := problem():
-            assert time.monotonic() - began < seconds, f"{words} after {seconds:.0f} s: {found}"
+            assert time.monotonic() - began < seconds, (
+                f"{words} after {seconds:.0f} s: {found}\n{self.report()}"
+            )
             time.sleep(0.1)
         return time.monotonic() - began
+
+    def report(self) -> str:
+        """The newest line of every node, for a failure."""
+        return "\n".join(
+            f"{name}: {time.monotonic() - node.line.get('at', 0.0):.1f} s ago {node.line} {node.errors[-5:]}"
+            for name, node in self.nodes.items()
+        )
 
     def _check(self, node: Process) -> None:
         assert node.process.poll() is None, f"node {node.name} has ended: {''.join(node.errors[-20:])}"
