@@ -6,9 +6,9 @@ import pytest
 
 from shoal.errors import RunError
 from shoal.node import Node, Reply, Turn
-from shoal.node.example import Hypotenuses, Known, Legs, Search, search_legs
+from shoal.node.example import Hypotenuses, Known, Legs, Search, Triangle, search_legs
 from shoal.runs import Checkpoints, MemoryJournal, sum_up
-from shoal.runs.records import Arrived, Asked, Started
+from shoal.runs.records import Arrived, Asked, Shared, Started
 from tests.node.scripted import (
     LIMIT,
     ScriptedExchange,
@@ -61,6 +61,36 @@ def test_the_same_with_foreign_items_that_an_exchange_hands_out_again(look_ahead
         assert set(resumed.state.found) == set(node.state.found)
         arrived = [content.seq for content in contents(again, Arrived)]
         assert len(arrived) == len(set(arrived)) == 3
+
+
+@pytest.mark.parametrize("look_ahead", [1, 3])
+@pytest.mark.parametrize("says", [(), ("fresh",), ("after",), ("fresh", "after")])
+def test_what_is_on_record_as_shared_is_not_shared_again(look_ahead: int, says: tuple[str, ...]) -> None:
+    """Records of what may be left out are told apart by their turn, also when nothing more is drawn while later
+    turns are under way, so that one turn's record follows directly on that of the turn before."""
+
+    class Talkative(Silent):
+        def produce(self, state, turn):  # type: ignore[no-untyped-def]
+            return super().produce(state, turn) if turn.number <= 10 else None
+
+        def share(self, state, turn, fresh):  # type: ignore[no-untyped-def]
+            if ("after" if fresh is None else "fresh") in says:
+                yield Triangle(turn.number, (0, 0 if fresh is None else 1))
+
+    def make(journal: MemoryJournal, exchange: ScriptedExchange) -> Node[Known, Search, Legs, None]:
+        application = Talkative(LIMIT)
+        return make_node(
+            journal, exchange, look_ahead=look_ahead, delay=out_of_order, application=application
+        )
+
+    journal, exchange = MemoryJournal(), ScriptedExchange()
+    run(make(journal, exchange))
+    assert len(exchange.shared) == len(set(exchange.shared)) == 10 * len(says)
+    for cut in range(len(journal.lines) + 1):
+        prefix, rest = journal_of(journal.lines[:cut]), ScriptedExchange()
+        on_record = sum(len(shared.items) for shared in contents(prefix, Shared))
+        run(make(prefix, rest), start=100.0)
+        assert rest.shared == exchange.shared[on_record:], f"killed after record {cut}"
 
 
 @pytest.mark.parametrize("look_ahead", [1, 3])

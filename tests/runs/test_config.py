@@ -127,6 +127,6 @@ values = st.recursive(
 
 
 @given(st.dictionaries(keys, values, max_size=5))
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 def test_toml_that_is_written_reads_back_as_it_was(table: dict[str, object]) -> None:
     assert tomllib.loads(dumps(table)) == table

@@ -21,7 +21,9 @@ payloads = st.recursive(
     max_leaves=8,
 ).filter(lambda value: "inf" not in repr(value))
 entries = st.lists(st.tuples(st.text(min_size=1, max_size=8), st.floats(-1e9, 1e12), payloads), max_size=8)
-in_one_folder = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+in_one_folder = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def write(path: Path, content: list[tuple[str, float, object]]) -> list[tuple[str, float, object]]:

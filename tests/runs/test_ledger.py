@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.runs import Ledger, MemoryJournal, sum_up
@@ -40,6 +40,7 @@ def test_what_costs_more_than_was_reserved_is_counted_and_shown() -> None:
 @given(
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.booleans()), max_size=20), st.integers(0, 60)
 )
+@settings(deadline=None)
 def test_spent_and_reserved_never_exceed_the_budget(turns: list[tuple[int, int, bool]], limit: int) -> None:
     ledger, journal = Ledger({"tokens": limit}), MemoryJournal()
     for turn, (reserve, cost, is_answered) in enumerate(turns, start=1):

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.runs import derive, derive_integer
@@ -19,11 +19,13 @@ def test_the_numbers_are_these_on_every_platform_and_version() -> None:
 
 
 @given(parts, parts)
+@settings(deadline=None)
 def test_different_purposes_have_different_seeds(one: list, other: list) -> None:
     assert (derive_integer(0, *one) == derive_integer(0, *other)) == (one == other)
 
 
 @given(st.integers(1, 512))
+@settings(deadline=None)
 def test_a_seed_has_the_bits_that_were_asked_for(bits: int) -> None:
     assert 0 <= derive_integer(3, "x", bits=bits) < 2**bits
 

@@ -122,8 +122,9 @@ class Application(Protocol[State, Request, Answer, Evidence]):
         self, state: State, turn: Turn, arrived: Sequence[Received]
     ) -> Generator[Received, Verdict[Evidence], None]:
         """Takes in what has arrived, and yields the items to be verified now, one at a time; each `yield`
-        gives the verdict back. Items may wait in the state for a later turn, and a walk may end once it
-        found enough."""
+        gives the verdict back (so not `yield from` a list, which cannot take it). Items may wait in the state
+        for a later turn, and a walk may end once it found enough. An author leaves probation only by items
+        that were verified, so passing over what is known already holds honest authors back."""
 
     def verify(self, state: State, turn: Turn, received: Received) -> Verdict[Evidence]:
         """Judges one foreign item here. An exception is a rejection that names it: nothing foreign stops a

@@ -91,10 +91,11 @@ class Hypotenuses:
     def gather(
         self, state: Known, turn: Turn, arrived: Sequence[Received]
     ) -> Generator[Received, Verdict[None], None]:
-        """Everything that arrived is worth checking, unless it is settled here; checking is cheap."""
-        for received in arrived:
-            if isinstance(received.item, Triangle) and not state.is_settled(received.item.hypotenuse):
-                yield received
+        """All of it, also what is known here already: checking is cheap, and an author whose items are never
+        checked stays on probation, however honest it is."""
+        # Not `yield from`: a list cannot take the verdict that comes back.
+        for received in arrived:  # noqa: UP028
+            yield received
 
     def verify(self, state: Known, turn: Turn, received: Received) -> Verdict[None]:
         """Believes nothing: the sum is done here."""

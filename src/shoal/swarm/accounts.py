@@ -7,6 +7,7 @@ after a crash. A damaged file is put aside under another name and the accounts s
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -143,11 +144,11 @@ class Accounts:
         account = self._accounts.get(author)
         return 0.5 if account is None else weight(account)
 
-    def promise(self, author: NodeId) -> float:
-        """How often an author on probation is drawn compared with other newcomers: those of whom something
-        held up already come first, so that a crowd of unknown ones cannot keep them from passing."""
+    def promising(self, author: NodeId) -> bool:
+        """Whether of an author on probation something held up already. These come before other newcomers, so
+        that a crowd of unknown ones cannot keep them from passing."""
         account = self._accounts.get(author)
-        return 0.5 if account is None else weight(account) * (1 + 16 * account.verified)
+        return account is not None and account.verified > account.rejections
 
     def encode(self) -> bytes:
         """The content of the file."""
@@ -205,4 +206,6 @@ def write_whole(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         os.replace(aside, path)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            aside.unlink()
         raise PeerError(f"the accounts file {path} cannot be written: {error.strerror}") from error

@@ -134,8 +134,10 @@ class Author:
         """The entry of a vector for one epoch of this author."""
         state = self.epochs[epoch]
         place = bisect_left(self.log, (epoch, 0), key=_order)
-        oldest = self.log[place].seq if place < len(self.log) and self.log[place].epoch == epoch else 0
         log, latest = state.log, state.latest
+        oldest = log.newest + 1 if log else 0  # nothing is held
+        if place < len(self.log) and self.log[place].epoch == epoch:
+            oldest = self.log[place].seq
         return Known(
             id_bytes(self.node_id),
             epoch,
@@ -143,6 +145,7 @@ class Author:
             log.contiguous if log else 0,
             log.newest if log else 0,
             latest.contiguous if latest else 0,
+            log.behind if log else 0,
         )
 
 
@@ -219,11 +222,13 @@ class Authors:
         self.bytes -= author.log_bytes + sum(register.size for register in author.registers.values())
 
     def forget_log(self, author: Author) -> None:
-        """Drops the log of an author whose shard is no longer followed."""
+        """Drops the log of an author whose shard is no longer followed. What was seen stays known, so that it
+        is not taken again if the shard is drawn once more."""
         while author.log:
             self._drop_oldest(author)
         for epoch in author.epochs.values():
-            epoch.log = None
+            if epoch.log is not None:
+                epoch.log.settle(epoch.log.newest)
 
     def expire(self, oldest_made_at: int) -> None:
         """Drops what was made before that time, and authors of whom nothing is left."""

@@ -29,7 +29,8 @@ Id = Annotated[bytes, msgspec.Meta(min_length=ID_BYTES, max_length=ID_BYTES)]
 
 class Known(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """One entry of a vector: of this author since its start `epoch`, the sender holds the log frames from
-    `oldest` to `contiguous` and the one numbered `newest`, and registers up to number `latest`."""
+    `oldest` to `contiguous` and the one numbered `newest`, and registers up to number `latest`. Where there
+    is a gap, bit i of `behind` says that it holds `newest` - 1 - i too."""
 
     author: Id
     epoch: Number
@@ -37,6 +38,15 @@ class Known(msgspec.Struct, array_like=True, frozen=True, gc=False):
     contiguous: Number
     newest: Number
     latest: Number
+    behind: Number = 0
+
+    def holds(self, number: int) -> bool:
+        """Whether the sender claims to hold this log frame."""
+        if not self.oldest <= number <= self.newest:
+            return False
+        if number <= self.contiguous or number == self.newest:
+            return True
+        return bool(self.behind >> (self.newest - 1 - number) & 1)
 
 
 class Beacon(msgspec.Struct, array_like=True, frozen=True):

@@ -23,45 +23,37 @@ from shoal.swarm.authors import Author, Authors, Peer, Received, Register
 from shoal.swarm.beacon import (
     BEACON_KIND,
     JITTER,
-    MOST_ENDPOINTS,
-    MOST_ENTRIES,
     Beacon,
-    Known,
     alive_within,
     beacon_period,
-    draw_vector,
     nodes_counted,
 )
 from shoal.swarm.frame import (
     MOST_ITEMS,
     Bundle,
     Codec,
-    Entry,
     Frame,
     content_digest,
     encode,
 )
 from shoal.swarm.identity import Identity, NodeId
 from shoal.swarm.intake import Intake
-from shoal.swarm.kinds import Keep, Kinds
+from shoal.swarm.kinds import Kinds
 from shoal.swarm.membership import Membership
-from shoal.swarm.outbox import Outbox
 from shoal.swarm.pool import Pool
 from shoal.swarm.pull import MOST_IDS, PULL_KIND, Pull
-from shoal.swarm.quota import Quota
 from shoal.swarm.rejection import OFFENCES, Rejection, Tally
 from shoal.swarm.repair import Repair
+from shoal.swarm.sender import Sender
 from shoal.swarm.serving import Serving
 from shoal.swarm.settings import ExchangeSettings
 from shoal.swarm.shards import Following
 from shoal.swarm.transport.base import Transport
 from shoal.swarm.watchdog import Watchdog
-from shoal.swarm.window import Window
 
 STALL = 3.0
 QUIET_AFTER_STALL = 8.0
 HOUSEKEEPING = 10.0
-OWN_PACE = 0.8
 NEIGHBOURS = 16
 
 _beacon_decoder = msgspec.msgpack.Decoder(Beacon)
@@ -125,9 +117,6 @@ class Exchange:
         self._codec = codec or Codec(
             Membership(settings.swarm, settings.secret, settings.allow), kinds, settings.compress
         )
-        # Later than every earlier start of this key, also when the clock was set back meanwhile.
-        self._epoch = self.accounts.epoch = max(int(now * 1e6), self.accounts.epoch + 1)
-        self._numbers = {"log": 0, "latest": 0, "beacon": 0, "to": 0}
         self._following = Following(
             self._me, settings.shards, settings.follow, settings.follow_all_until, rng
         )
@@ -144,21 +133,20 @@ class Exchange:
         self._pool = Pool(settings, self.accounts)
         self._repair = Repair(self._me, settings, self._authors, self._following, self._standing, rng)
         self._watchdog = Watchdog(rng)
-        self._outbox = Outbox(settings)
-        self._own_quota = Quota(settings, now)
+        # Later than every earlier start of this key, also when the clock was set back meanwhile.
+        self.accounts.epoch = max(int(now * 1e6), self.accounts.epoch + 1)
+        self._sender = Sender(
+            identity, transport, self._codec, settings, self._authors, self.accounts, self.accounts.epoch, now
+        )
+        self._own = self._sender.own
         self._serving = Serving(settings, self._authors, now)
         self._salt = rng.randbytes(16)
-        self._turn = 0
         self._period = 1.0
         self._redraw_due = now + settings.redraw_seconds * rng.uniform(0.5, 1.5)
         self._beacon_due = now + rng.uniform(0.0, 0.2)
         self._repair_due = now + rng.uniform(0.4, 0.6)
         self._housekeeping_due = now + HOUSEKEEPING
         self._due = now
-        own = self._authors.open(self._me)
-        state = own.open_epoch(self._epoch)
-        state.log, state.latest = Window(), Window()
-        self._own = own
         self._subscribe()
 
     # What applications call.
@@ -173,8 +161,8 @@ class Exchange:
                 f"this {kind.name} has {len(payload)} bytes; the limit of its kind is {kind.max_bytes}",
                 "size",
             )
-        waiting = self._outbox.add(kind, payload, self._now)
-        self._due = min(self._due, self._outbox.since + self.settings.flush_seconds)
+        waiting = self._sender.outbox.add(kind, payload, self._now)
+        self._due = min(self._due, self._sender.outbox.since + self.settings.flush_seconds)
         return Receipt(kind.name, content_digest(kind.name, payload), len(payload), waiting)
 
     def gather(self, limit: int | None = None) -> list[Received]:
@@ -229,11 +217,11 @@ class Exchange:
         messages = self.transport.collect(self.settings.messages_per_tick)
         for message in messages:
             self._arrive(message)
-        outbox = self._outbox
+        outbox = self._sender.outbox
         if outbox and now >= outbox.since + self.settings.flush_seconds:
-            self._flush()
+            self._sender.flush(now)
         if now >= self._beacon_due:
-            self._send_beacon()
+            self._announce()
         if now >= self._repair_due:
             self._mend()
         if now >= self._housekeeping_due:
@@ -245,8 +233,7 @@ class Exchange:
 
     def flush(self, now: float) -> None:
         """Sends what waits, as far as the quota goes, without waiting for frames to fill."""
-        self._now = max(self._now, now)
-        self._flush()
+        self._sender.flush(max(self._now, now))
 
     def figures(self) -> dict[str, int]:
         """Counters for records and displays."""
@@ -270,7 +257,7 @@ class Exchange:
     @property
     def epoch(self) -> int:
         """When this node started, in microseconds; part of the name of everything it sends."""
-        return self._epoch
+        return self._sender.epoch
 
     @property
     def following(self) -> frozenset[int]:
@@ -413,86 +400,17 @@ class Exchange:
         if self._repair.waiting():
             self._repair_due = min(self._repair_due, self._now + 0.1 * self._period)
 
-    # Sending.
+    # Keeping whole.
 
-    def _flush(self) -> None:
-        """Frames of what was shared, at a pace below the quota that receivers keep."""
-        self._outbox.since = self._now
-        while (batch := self._outbox.next()) is not None and self._seal(*batch):
-            self._outbox.sent(*batch)
-
-    def _seal(self, channel: Keep, entries: list[Entry]) -> bool:
-        size = sum(len(entry.payload) for entry in entries) + 512
-        if not self._own_quota.take(int(size / OWN_PACE), self.settings, self._now):
-            return False
-        frame = self._sign(channel, f"{channel}/{self._following.home}", entries)
-        state = self._own.epochs[self._epoch]
-        if channel == "log":
-            assert state.log is not None
-            state.log.mark(frame.seq, self.settings.keep_frames)
-            self._authors.keep_log(self._own, frame)
-        else:
-            assert state.latest is not None
-            state.latest.mark(frame.seq, self.settings.keep_frames)
-            for index, entry in enumerate(entries):
-                kind = self.kinds.get(entry.kind)
-                assert kind is not None
-                received = Received(
-                    self._me,
-                    entry.kind,
-                    self.kinds.decode(entry.kind, entry.payload),
-                    self._epoch,
-                    frame.seq,
-                    index,
-                    self._now,
-                    self._now,
-                    content_digest(entry.kind, entry.payload),
-                )
-                self._authors.keep_register(self._own, Register(received, frame, frame.size))
-        self.transport.publish(frame.topic, frame.encode())
-        return True
-
-    def _sign(self, channel: str, topic: str, entries: list[Entry]) -> Frame:
-        self._numbers[channel] += 1
-        made_at = max(int(self._now * 1e6), self._epoch)
-        return self._codec.seal(self.identity, self._epoch, self._numbers[channel], made_at, topic, entries)
-
-    def _send_beacon(self) -> None:
-        self._own.heard_at = self._now
+    def _announce(self) -> None:
         self._period = beacon_period(self._nodes())
         self._beacon_due = self._now + self._period * self._rng.uniform(1 - JITTER, 1 + JITTER)
-        home = self._following.home
-        vector = self._vector()
-        endpoints = tuple(endpoint[:200] for endpoint in self.transport.endpoints()[:MOST_ENDPOINTS])
-        payload = encode(Beacon(endpoints, vector))
-        frame = self._sign("beacon", f"beacon/{home}", [Entry(BEACON_KIND, payload)])
-        self.transport.publish(frame.topic, frame.encode())
-
-    def _vector(self) -> tuple[Known, ...]:
-        """What is held of the authors of this node's own shard, those in good standing before newcomers."""
-        established, home = self.accounts.established, self._following.home
-        groups: tuple[list[Author], list[Author]] = ([], [])
-        for author in self._authors.recent():
-            if author.shard == home and author is not self._own and author.epochs:
-                groups[author.node_id not in established].append(author)
-        self._turn += 1
-        in_turn: list[Author] = []
-        for group in groups:
-            turn = self._turn * (MOST_ENTRIES // 2) % max(1, len(group))
-            in_turn += group[turn:] + group[:turn]
-        return draw_vector(
-            self._own.known(self._epoch),
-            (author.known(author.epoch) for group in groups for author in group),
-            (author.known(epoch) for author in in_turn for epoch in sorted(author.epochs, reverse=True)),
-        )
-
-    # Keeping whole.
+        self._sender.beacon(self._now)
 
     def _mend(self) -> None:
         self._repair_due = self._now + 0.5 * self._period * self._rng.uniform(1 - JITTER, 1 + JITTER)
         for holder, pull in self._repair.plan(self._now, self._period):
-            frame = self._sign("to", f"to/{holder}", [Entry(PULL_KIND, encode(pull))])
-            self.transport.publish(frame.topic, frame.encode())
+            self._sender.pull(holder, pull, self._now)
         if self._repair.open:
             deadline = min(request.deadline for request in self._repair.open.values())
             self._repair_due = min(self._repair_due, max(deadline, self._now + 0.1))
@@ -515,6 +433,7 @@ class Exchange:
         now = self._now
         self._housekeeping_due = now + HOUSEKEEPING
         self._authors.expire(int((now - self.settings.ttl_seconds) * 1e6))
+        self._sender.refresh(now)
         changed = self._following.adjust(self._nodes())
         if now >= self._redraw_due and not self._following.everything:
             self._redraw_due = now + self.settings.redraw_seconds * self._rng.uniform(0.5, 1.5)

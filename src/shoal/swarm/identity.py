@@ -59,19 +59,19 @@ ADJECTIVES = tuple(_ADJECTIVES.split())
 ANIMALS = tuple(_ANIMALS.split())
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 14)
 def node_id(public_key: bytes) -> NodeId:
     """The id of the node with this public key."""
     return id_text(blake2b(public_key, digest_size=ID_BYTES, person=b"shoal node id").digest())
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 14)
 def id_text(raw: bytes) -> NodeId:
     """The id as text, from its 20 raw bytes as they stand in vectors and pulls."""
     return base64.b32encode(raw).decode("ascii").lower()
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 14)
 def id_bytes(node: NodeId) -> bytes:
     """The 20 raw bytes of an id."""
     return base64.b32decode(node.upper())

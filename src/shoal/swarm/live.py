@@ -34,6 +34,9 @@ SAVE_EVERY = 60.0
 class LiveExchange:
     """An exchange with a thread of its own. Same verbs as `Exchange`; also a context manager.
 
+    Its random numbers come from the operating system unless `rng` is given: the nonces of pulls must not be
+    foreseen by those who saw earlier ones.
+
     With `accounts_path` the accounts are loaded from there, saved every minute and on `close`. `close` closes
     the transport as well.
     """
@@ -61,7 +64,7 @@ class LiveExchange:
             kinds,
             settings,
             now=clock(),
-            rng=rng or random.Random(),
+            rng=rng or random.SystemRandom(),
             accounts=accounts,
         )
         self._lock = threading.Lock()

@@ -140,14 +140,14 @@ class Pool:
         share = self._settings.probation_share
         taken: list[Waiting] = []
         if not self._established:
-            taken = _draw(newcomers, room, limit is None, self._accounts.promise, rng)
+            taken = _draw(newcomers, room, limit is None, self._accounts.weight, rng)
         else:
             self._refill(now)
             earned = min(_total(others), room) * share / (1 - share)
             most_new = int(self._allowance + earned)
             if limit is not None:
                 most_new = min(most_new, max(1, int(share * limit)), limit)
-            some_new = _draw(newcomers, most_new, False, self._accounts.promise, rng)
+            some_new = self._draw_newcomers(newcomers, most_new, rng)
             taken = _draw(others, room - len(some_new), limit is None, self._accounts.weight, rng)
             earned = len(taken) * share / (1 - share)
             self._allowance = max(0.0, min(self._allowance + earned - len(some_new), MOST_ALLOWANCE))
@@ -158,6 +158,15 @@ class Pool:
         return sorted(
             (waiting.received for waiting in taken), key=lambda item: (item.author, *order_of(item))
         )
+
+    def _draw_newcomers(
+        self, newcomers: dict[NodeId, list[Waiting]], limit: int, rng: random.Random
+    ) -> list[Waiting]:
+        """Those who are about to pass first, then the unknown."""
+        promising = {node: items for node, items in newcomers.items() if self._accounts.promising(node)}
+        unknown = {node: items for node, items in newcomers.items() if node not in promising}
+        drawn = _draw(promising, limit, False, self._accounts.weight, rng)
+        return drawn + _draw(unknown, limit - len(drawn), False, self._accounts.weight, rng)
 
     def _distinct(self) -> dict[NodeId, list[Waiting]]:
         """What waits, each content once, authors sorted, each author's newest last. Copies are dropped."""

@@ -222,11 +222,7 @@ class Repair:
         else:
             lowest = max(0, known.newest - min(room, self._settings.history_frames))
             numbers = list(range(known.newest, lowest, -1))
-        ids += [
-            (node, known.epoch, number)
-            for number in numbers
-            if known.oldest <= number <= known.contiguous or number == known.newest
-        ]
+        ids += [(node, known.epoch, number) for number in numbers if known.holds(number)]
         return ids[:room]
 
     def _in_order(self, due: list[Id], now: float) -> list[Id]:

@@ -37,7 +37,7 @@ class ExchangeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     remember_contents: int = 8192  # hashes of items handed out, so that copies are not handed out again
     probation_items: int = 4  # an author is new until so many of its items verified
     probation_share: float = 0.125  # what all new authors together get
-    newcomers_per_minute: float = 6.0  # items of new authors even if nobody else sends anything
+    newcomers_per_minute: float = 12.0  # items of new authors even if nobody else sends anything
 
     frames_per_second: float = 5.0  # quota of an author, charged after its signature was checked
     frames_burst: int = 200

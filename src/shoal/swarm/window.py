@@ -6,6 +6,8 @@ order, as long as they lie within `span` of the newest.
 
 from __future__ import annotations
 
+BEHIND = (1 << 62) - 1
+
 
 class Window:
     """The numbers seen in (floor, newest]; everything at or below `floor` is out of reach for good.
@@ -50,6 +52,11 @@ class Window:
                 found.append(number)
             number -= 1
         return found
+
+    @property
+    def behind(self) -> int:
+        """Where there is a gap: a bit for each of the 62 numbers before the newest, that one first."""
+        return self._bits >> 1 & BEHIND if self.contiguous < self.newest else 0
 
     def _tidy(self) -> None:
         reach = (1 << (self.newest - self.floor)) - 1

@@ -64,7 +64,7 @@ def open_transport(
         neighbours = NetworkNeighbours(listens, joins, advertised, rng)
     else:
         neighbours = LocalNeighbours(swarm, node_id, rng, runtime)
-    return ZenohTransport(neighbours, swarm=swarm, tls=tls)
+    return ZenohTransport(neighbours, swarm=swarm, rng=rng, tls=tls)
 
 
 def _checked(text: str, tls: TlsFiles | None) -> Address:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import random
 import threading
 import time
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from shoal.errors import PeerError
 from shoal.swarm.transport.base import MOST_MESSAGE_BYTES, TransportStats
 from shoal.swarm.transport.neighbours import Draw, Neighbours
 from shoal.swarm.transport.queues import Inbox, Outbox
+from shoal.swarm.transport.session_health import LOOK_SECONDS, SessionHealth
 from shoal.swarm.transport.tls import TlsFiles
 from shoal.swarm.transport.topics import check_topics, is_topic, short_hash
 from shoal.swarm.transport.zenoh_session import Session
@@ -33,11 +35,6 @@ CLOSE_SECONDS = 3.0
 QUIET_SECONDS = 1.0
 """Between closing and opening anew. Routers compute their routes 0.1 s after a change; a node that leaves and
 comes back within one such step stays unheard by some of them for good."""
-LOOK_SECONDS = 2.5
-"""Between two looks whether there is any link at all."""
-LONELY_SECONDS = 10.0
-"""Without any link for this long, although others are known, new neighbours are drawn."""
-LONELY_PAUSE_SECONDS = 30.0
 SEND_AT_ONCE = 64
 
 
@@ -49,6 +46,7 @@ class ZenohTransport:
         neighbours: Neighbours,
         *,
         swarm: str,
+        rng: random.Random,
         tls: TlsFiles | None = None,
         inbox: Inbox | None = None,
         outbox: Outbox | None = None,
@@ -63,7 +61,7 @@ class ZenohTransport:
         self._open = False
         self._closing = False
         self._reopening = False
-        self._patient_until = 0.0
+        self._health = SessionHealth(rng)
         self._first_error: BaseException | None = None
         self._wake = threading.Condition()
         self._ready = threading.Event()
@@ -184,7 +182,8 @@ class ZenohTransport:
 
     def _drive(self, session: Session, draw: Draw) -> None:
         """Declares and sends until the transport is closed or the session is to be opened anew."""
-        linked = looked = time.monotonic()
+        looked = time.monotonic()
+        self._health.opened(looked)
         while True:
             with self._wake:
                 self._wake.wait_for(lambda: self._has_work(session), _patience(draw))
@@ -208,14 +207,7 @@ class ZenohTransport:
                 return
             if now - looked >= LOOK_SECONDS:
                 looked = now
-                if session.has_link():
-                    linked = now
-                elif (
-                    now - linked > LONELY_SECONDS
-                    and now > self._patient_until
-                    and self._neighbours.has_others(draw)
-                ):
-                    self._patient_until = now + LONELY_PAUSE_SECONDS
+                if self._health.check(now, session.has_link, lambda: self._neighbours.has_others(draw)):
                     self.reopen(())
 
     def _has_work(self, session: Session) -> bool:

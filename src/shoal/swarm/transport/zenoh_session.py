@@ -77,6 +77,11 @@ class Session:
         closer.join(CLOSE_SECONDS)
 
     def _close(self) -> None:
+        # Zenoh would do the first two by itself, but not without panics if neighbours close at the same time.
+        self.declare(frozenset())
+        for publisher in self._publishers.values():
+            with contextlib.suppress(BaseException):
+                publisher.undeclare()  # type: ignore[no-untyped-call]
         with contextlib.suppress(BaseException):
             self._session.close()  # type: ignore[no-untyped-call]
 
