@@ -46,7 +46,9 @@ class Handler(BaseHTTPRequestHandler):
                 server.active -= 1
 
     def _act(self, model: str, body: dict[str, Any], number: int) -> None:
-        key = self.headers.get("authorization", "").removeprefix("Bearer ") or self.headers.get("x-api-key", "")
+        key = self.headers.get("authorization", "").removeprefix("Bearer ") or self.headers.get(
+            "x-api-key", ""
+        )
         if model == "hang":
             self.server.released.wait(30)
             self.close_connection = True
@@ -107,7 +109,9 @@ class Handler(BaseHTTPRequestHandler):
         elif model == "broken":
             self._json(500, {"error": {"message": "oh no\nsecond line"}})
         elif model == "missing":
-            self._json(404, {"error": {"message": "The model `missing` does not exist", "code": "model_not_found"}})
+            self._json(
+                404, {"error": {"message": "The model `missing` does not exist", "code": "model_not_found"}}
+            )
         elif model == "redirect":
             self._send(302, "text/plain", b"", {"location": "http://127.0.0.1:1/elsewhere"})
         elif model == "short-context":
@@ -118,7 +122,9 @@ class Handler(BaseHTTPRequestHandler):
         elif model == "picky" and "seed" in body:
             self._json(422, {"error": {"message": "Unknown field: seed is not permitted"}})
         elif model == "picky" and "max_tokens" in body:
-            message = "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead."
+            message = (
+                "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead."
+            )
             self._json(400, {"error": {"message": message}})
         elif model == "no-limit" and ("max_tokens" in body or "max_completion_tokens" in body):
             name = "max_tokens" if "max_tokens" in body else "max_completion_tokens"
@@ -127,7 +133,9 @@ class Handler(BaseHTTPRequestHandler):
             time.sleep(0.05)
             self._json(200, self._completion(body))
         elif model == "no-usage":
-            self._json(200, {name: value for name, value in self._completion(body).items() if name != "usage"})
+            self._json(
+                200, {name: value for name, value in self._completion(body).items() if name != "usage"}
+            )
         else:
             self._json(200, self._completion(body))
 

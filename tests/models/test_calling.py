@@ -55,7 +55,11 @@ def ledger(**limits: float) -> tuple[Ledger, list[BudgetRecord]]:
 
 
 def call(
-    model: Model, book: Ledger | None = None, policy: Policy = QUICK, price: Price = FREE, request: Request = REQUEST
+    model: Model,
+    book: Ledger | None = None,
+    policy: Policy = QUICK,
+    price: Price = FREE,
+    request: Request = REQUEST,
 ) -> Answer:
     caller = Caller(model, price, book, policy, Endpoints())
     return asyncio.run(caller.call(request, random.Random(1)))
@@ -105,7 +109,11 @@ def test_the_budget_ends_the_attempts() -> None:
 
 @pytest.mark.parametrize(
     ("failure", "tokens"),
-    [(ModelRateLimitError("later"), 0), (ModelTimeoutError("slow"), None), (ModelAnswerError("rubbish"), None)],
+    [
+        (ModelRateLimitError("later"), 0),
+        (ModelTimeoutError("slow"), None),
+        (ModelAnswerError("rubbish"), None),
+    ],
 )
 def test_what_is_not_known_to_be_free_is_booked_in_full(failure: ModelError, tokens: int | None) -> None:
     book, _ = ledger(tokens=10_000)
@@ -244,7 +252,9 @@ def test_an_endpoint_that_recovers(server: Misbehaving, name: str, calls: int) -
     assert asyncio.run(caller.call(REQUEST, random.Random(1))).attempts == calls
 
 
-@pytest.mark.parametrize("name", ["hang", "half-open", "drip", "garbage", "html-error", "busy", "unauthorized"])
+@pytest.mark.parametrize(
+    "name", ["hang", "half-open", "drip", "garbage", "html-error", "busy", "unauthorized"]
+)
 def test_every_failure_ends_within_the_deadline(server: Misbehaving, name: str) -> None:
     endpoints = Endpoints()
     policy = Policy(deadline=0.5, first_wait=0.05, attempt_seconds=0.2)
@@ -313,6 +323,19 @@ def test_a_budget_of_seconds_shortens_the_last_attempt(server: Misbehaving) -> N
         asyncio.run(caller.call(REQUEST, random.Random(1)))
     assert caught.value.quantity == "milliseconds"
     assert book.budget.spent.milliseconds <= 400
+
+
+def test_time_that_calls_in_flight_hold_may_come_free() -> None:
+    book, _ = ledger(seconds=1.0)
+    number, reserved = book.reserve(Amounts(calls=1, milliseconds=120_000))
+    assert reserved.milliseconds == 1000
+    with pytest.raises(BudgetError) as caught:
+        book.reserve(Amounts(calls=1, milliseconds=120_000))
+    assert caught.value.temporary
+    book.settle(number, Amounts(calls=1, milliseconds=1000))
+    with pytest.raises(BudgetError) as caught:
+        book.reserve(Amounts(calls=1, milliseconds=120_000))
+    assert not caught.value.temporary
 
 
 def test_a_policy_is_checked() -> None:

@@ -36,8 +36,8 @@ from shoal.models import (
     Sampling,
     Scripted,
     Usage,
-    price_for,
     parse_spec,
+    price_for,
     register_builtin,
     resolve,
 )

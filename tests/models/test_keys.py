@@ -70,7 +70,9 @@ def test_no_text_holds_the_key(server: Misbehaving, tmp_path: Path, name: str, n
         spec = f"{server.root}/v1#{name}"
         model = resolve(spec, environment=environment, endpoints=endpoints, record=cassette)
         if native:
-            model = AnthropicModel(name, url=server.root, model=name, key=Key(CANARY), variable="ANTHROPIC_API_KEY")
+            model = AnthropicModel(
+                name, url=server.root, model=name, key=Key(CANARY), variable="ANTHROPIC_API_KEY"
+            )
         records: list[object] = []
         policy = Policy(deadline=0.6, attempts=2, attempt_seconds=0.3, first_wait=0.01)
         caller = Caller(model, FREE, Ledger(Budget(Limits(calls=9)), records.append), policy, endpoints)
@@ -128,7 +130,9 @@ def test_a_key_file_is_read(tmp_path: Path) -> None:
 
 
 def test_the_environment_comes_before_the_key_file(tmp_path: Path) -> None:
-    environment = write_key_file(tmp_path / "keys", "OPENAI_API_KEY=from-file") | {"OPENAI_API_KEY": "from-environment"}
+    environment = write_key_file(tmp_path / "keys", "OPENAI_API_KEY=from-file") | {
+        "OPENAI_API_KEY": "from-environment"
+    }
     found = find_key("OPENAI_API_KEY", environment)
     assert found is not None
     assert found.reveal() == "from-environment"
@@ -154,7 +158,10 @@ def test_a_bad_key_file_is_named_and_not_shown(tmp_path: Path) -> None:
 
 
 def test_a_missing_key_is_asked_for_by_name() -> None:
-    for spec, variable in (("openai:gpt-5-mini", "OPENAI_API_KEY"), ("anthropic:claude-x", "ANTHROPIC_API_KEY")):
+    for spec, variable in (
+        ("openai:gpt-5-mini", "OPENAI_API_KEY"),
+        ("anthropic:claude-x", "ANTHROPIC_API_KEY"),
+    ):
         with pytest.raises(ConfigError, match=variable):
             resolve(spec, environment={}, endpoints=Endpoints())
     with pytest.raises(ConfigError, match="MY_KEY"):

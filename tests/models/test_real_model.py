@@ -48,7 +48,7 @@ REQUEST = Request.ask(
     sampling=Sampling(max_tokens=80, temperature=1.0, seed=1),
     grammar=GRAMMAR,
 )
-SPEC = "local:smollm2?threads=2&context=1024"
+SPEC = "local:smollm2?threads=1&context=1024"
 
 
 def call(model: Model, request: Request = REQUEST, endpoints: Endpoints | None = None) -> Answer:
@@ -72,7 +72,9 @@ def test_in_this_process() -> None:
     assert not unconstrained.grammar
     assert unconstrained.usage.output <= 12
 
-    story = Request.ask("Tell me a very long story.", sampling=Sampling(max_tokens=900, temperature=1.0, seed=3))
+    story = Request.ask(
+        "Tell me a very long story.", sampling=Sampling(max_tokens=900, temperature=1.0, seed=3)
+    )
     started = time.monotonic()
     with pytest.raises(ModelTimeoutError):
         asyncio.run(model.answer(story, timeout=0.2))

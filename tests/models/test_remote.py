@@ -61,7 +61,11 @@ def compatible(server: Misbehaving, name: str, key: str = "") -> Model:
 
 def native(server: Misbehaving, name: str) -> Model:
     return AnthropicModel(
-        f"anthropic:{name}", url=server.root, model=name, key=Key("sk-ant-0123456789abcdef"), variable="ANTHROPIC_API_KEY"
+        f"anthropic:{name}",
+        url=server.root,
+        model=name,
+        key=Key("sk-ant-0123456789abcdef"),
+        variable="ANTHROPIC_API_KEY",
     )
 
 
@@ -146,7 +150,13 @@ def test_the_request_is_sent_as_it_is(server: Misbehaving) -> None:
 def test_nothing_of_the_environment_reaches_a_foreign_endpoint(
     server: Misbehaving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
+    for name in (
+        "OPENAI_API_KEY",
+        "OPENAI_ORG_ID",
+        "OPENAI_PROJECT_ID",
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN",
+    ):
         monkeypatch.setenv(name, "canary-of-another-endpoint")
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "x-secret: canary-of-another-endpoint")
     ask(resolve(f"{server.root}/v1#fine", endpoints=Endpoints()))
@@ -164,7 +174,9 @@ def test_the_key_of_an_endpoint_reaches_it(server: Misbehaving) -> None:
 
 
 def test_anthropic_caches_the_system_text(server: Misbehaving) -> None:
-    request = Request.ask("Write.", system="long text", sampling=Sampling(temperature=0.5, seed=1, stop=("X",)))
+    request = Request.ask(
+        "Write.", system="long text", sampling=Sampling(temperature=0.5, seed=1, stop=("X",))
+    )
     answer = ask(native(server, "claude"), request)
     headers, body = server.seen[0]
     assert server.paths == ["/v1/messages"]

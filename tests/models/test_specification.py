@@ -24,9 +24,13 @@ options = st.builds(
     threads=st.none() | st.integers(1, 1024),
     context=st.none() | st.integers(64, 1 << 24),
 )
-plain = st.builds(Spec, st.sampled_from([s for s in SCHEMES if not s.startswith("http")]), names, st.just(""), options)
+plain = st.builds(
+    Spec, st.sampled_from([s for s in SCHEMES if not s.startswith("http")]), names, st.just(""), options
+)
 urls = st.builds(
-    lambda scheme, host, port, path, name, chosen: Spec(scheme, name, f"{scheme}://{host}:{port}{path}", chosen),
+    lambda scheme, host, port, path, name, chosen: Spec(
+        scheme, name, f"{scheme}://{host}:{port}{path}", chosen
+    ),
     st.sampled_from(["http", "https"]),
     st.sampled_from(["localhost", "127.0.0.1", "api.example.com", "[::1]"]),
     st.integers(1, 65535),

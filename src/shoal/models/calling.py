@@ -62,8 +62,11 @@ class Ledger:
         """Reserves and records; less time than asked for is reserved when no more is left."""
         with self._lock:
             left = self.budget.remaining("milliseconds")
-            if left:
-                amounts = msgspec.structs.replace(amounts, milliseconds=min(amounts.milliseconds, left))
+            if left is not None:
+                # With nothing left the least is asked for: the refusal then tells whether calls in
+                # flight hold the time or it is used up.
+                shortened = min(amounts.milliseconds, max(left, 1))
+                amounts = msgspec.structs.replace(amounts, milliseconds=shortened)
             reserved = self.budget.reserve(amounts)
             if self._record is not None:
                 self._record(reserved)

@@ -61,7 +61,7 @@ class LlamaSettings(msgspec.Struct, frozen=True):
         params.api_keys = [key]
         params.n_parallel = self.parallel
         params.n_ctx = self.context * self.parallel
-        params.cpuparams.n_threads = self.threads or min(MOST_DEFAULT_THREADS, os.cpu_count() or 1)
+        params.cpuparams.n_threads = self.threads or default_threads()
         params.verbosity = -1
         params.warmup = False
         params.ui = False
@@ -72,6 +72,12 @@ class LlamaSettings(msgspec.Struct, frozen=True):
         except RuntimeError as error:
             problem = str(error)
         raise ConfigError(f"{self.path} cannot be loaded ({problem.strip()}): is it a whole GGUF file?")
+
+
+def default_threads() -> int:
+    """Half of the processors, at most four. The engine's threads wait for each other after every step: with
+    more of them than free processors it becomes several times slower, and battles want processors too."""
+    return max(1, min(MOST_DEFAULT_THREADS, (os.cpu_count() or 1) // 2))
 
 
 class _Weights:

@@ -14,6 +14,7 @@ import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -98,7 +99,7 @@ class RemoteModel(ABC):
 
     async def prepare(self, client: Any, request: Request) -> None:
         """Finds out what has to be known before the request can be written."""
-        return None
+        return
 
     @abstractmethod
     def read(self, body: bytes, request: Request) -> Answer:
@@ -156,6 +157,7 @@ class RemoteModel(ABC):
         loop = asyncio.get_running_loop()
         if loop not in self._clients:
             http_client = getattr(self._sdk, self.http_client_class)(
+                verify=_trusted(),
                 follow_redirects=False,
                 event_hooks={"request": [self._outgoing], "response": [self._incoming]},
             )
@@ -244,6 +246,12 @@ def bounded(stream: Any, base: type[Any]) -> Any:
             return stream.elapsed
 
     return Bounded()
+
+
+@cache
+def _trusted() -> Any:
+    """The certificates that are trusted, read once for all endpoints."""
+    return import_module("httpx2").create_ssl_context()
 
 
 def import_package(package: str, extra: str, spec: str) -> Any:
