@@ -22,7 +22,7 @@ from bench.row import Row
 from shoal.corewar import Settings, Warrior, assemble, disassemble, fight_all, starter_set
 from shoal.corewar.mars import engine
 from shoal.corewar.mars.engine import Numbers, Series
-from shoal.corewar.mars.placement import pmars_positions
+from shoal.corewar.mars.placement import pmars_fixed_seed, pmars_positions
 
 REPEATS = 5
 SETTINGS = Settings()
@@ -37,7 +37,9 @@ class Match:
 
     @property
     def positions(self) -> Numbers:
-        return pmars_positions(SETTINGS, len(self.warriors), self.rounds, self.fixed - SETTINGS.distance)
+        return pmars_positions(
+            SETTINGS, len(self.warriors), self.rounds, pmars_fixed_seed(SETTINGS, self.fixed)
+        )
 
 
 def matches(folder: Path) -> dict[str, list[Match]]:

@@ -175,3 +175,14 @@ def test_random_warriors_have_equal_digests_only_when_equal() -> None:
     assert len({w.digest for w in warriors}) == len({(w.code, w.start) for w in warriors})
     assert Warrior(IMP.code, name="a").digest == Warrior(IMP.code, name="b").digest
     assert Warrior(IMP.code, pin=1).digest != Warrior(IMP.code).digest
+
+
+def test_wrong_kinds_of_arguments_are_told_apart() -> None:
+    with pytest.raises(ConfigError, match=r"hill\(NAME\)"):
+        fight([IMP], "nano")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="assemble its source"):
+        fight(["mov 0, 1"])  # type: ignore[list-item]
+    with pytest.raises(ConfigError, match=r"seed is 1\.5"):
+        fight([IMP], seed=1.5)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="2 rows of positions"):
+        fight([IMP], rounds=5, positions=[[0], [1]])

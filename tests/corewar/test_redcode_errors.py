@@ -148,3 +148,11 @@ def test_a_deep_but_honest_expression_is_evaluated() -> None:
 def test_source_text_is_never_run_as_python() -> None:
     for text in ('dat __import__("os")', "dat len('abc')", "dat 2**3", "dat 1 if 1 else 2", "dat [1][0]"):
         problems(text)
+
+
+def test_a_misspelt_opcode_is_told_from_a_label() -> None:
+    with pytest.raises(AssemblyError) as caught:
+        assemble(" mvo 0, 1")
+    (problem, *_) = caught.value.problems
+    assert "'mvo' is not an instruction" in problem.message
+    assert "MOV" in problem.remedy

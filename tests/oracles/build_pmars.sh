@@ -9,6 +9,7 @@
 # to be there. Exit code 3: this machine cannot build it, and the one line printed says why.
 set -u
 folder=${1:?usage: build_pmars.sh FOLDER}
+case $folder in /*) ;; *) folder=$PWD/$folder ;; esac
 cannot() { echo "pMARS oracle not available: $1"; exit 3; }
 
 [ -x "$folder/pmars" ] && [ -x "$folder/pmars-debug" ] && [ -d "$folder/warriors" ] && exit 0

@@ -90,7 +90,7 @@ def test_random_warriors_end_every_series_as_in_pmars(batch: int, tmp_path: Path
     settings = Settings(core_size, cycles, processes, length, distance)
     for _ in range(8):
         warriors = [random_warrior(rng, core_size, most=min(29, length), number=k) for k in range(count)]
-        position = rng.randint(distance, core_size - distance)
+        position = rng.choice((rng.randint(distance, core_size - distance), rng.randint(core_size, 1 << 30)))
         theirs = scores_of_pmars(warriors, settings, 20, tmp_path, ["-F", str(position)])
         assert scores_of(play_fixed(warriors, settings, 20, position)) == theirs
 

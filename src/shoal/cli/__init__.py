@@ -1,0 +1,49 @@
+"""The command line: thin verbs over the library, one module per verb.
+
+Exit codes: 0 done, 2 an option, a file or a setting is not usable, 3 a program does not assemble,
+130 interrupted. Whatever goes wrong in an expected way is one message on standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from shoal.errors import AssemblyError, ShoalError
+
+UNUSABLE = 2
+NOT_A_PROGRAM = 3
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code."""
+    try:
+        from shoal.cli.app import app
+
+        try:
+            app(args=None if arguments is None else list(arguments), prog_name="shoal")
+        except SystemExit as done:
+            code = done.code if isinstance(done.code, int) else int(done.code is not None)
+        else:
+            code = 0
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone. What is still buffered must not raise again when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except AssemblyError as error:
+        from shoal.cli.output import problem_text
+
+        for problem in error.problems:
+            print(problem_text(problem, error.name), file=sys.stderr)
+        return NOT_A_PROGRAM
+    except ShoalError as error:
+        from shoal.cli.output import clean
+
+        print(f"shoal: {clean(str(error), most=2000)}", file=sys.stderr)
+        return UNUSABLE

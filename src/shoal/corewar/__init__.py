@@ -12,7 +12,7 @@ Usable alone: it needs numpy and nothing else of Shoal.
 
 from shoal.corewar.battle import Result, Standing, fight, fight_all
 from shoal.corewar.instruction import Instruction, Mode, Modifier, Opcode
-from shoal.corewar.recording import Recording, Snapshot, record, snapshot
+from shoal.corewar.recording import Event, Recording, Snapshot, record, snapshot
 from shoal.corewar.redcode import assemble, disassemble, listing
 from shoal.corewar.settings import HILLS, Settings, hill
 from shoal.corewar.warrior import Warrior
@@ -22,6 +22,7 @@ from shoal.errors import AssemblyError
 __all__ = [
     "HILLS",
     "AssemblyError",
+    "Event",
     "Instruction",
     "Mode",
     "Modifier",

@@ -43,7 +43,7 @@ class Standing:
     survived: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """The rounds of one battle, each array of shape (rounds, warriors)."""
 
@@ -51,6 +51,9 @@ class Result:
     settings: Settings
     positions: Numbers
     counts: Counts
+
+    def __repr__(self) -> str:
+        return f"<{self.rounds} rounds of {', '.join(warrior.name for warrior in self.warriors)}>"
 
     @property
     def rounds(self) -> int:
@@ -109,7 +112,8 @@ class Result:
 
     @property
     def coverage(self) -> Numbers:
-        """Distinct addresses that the warrior's processes were queued at (DRQ's memory coverage)."""
+        """Distinct addresses that executing queued a process at (DRQ's memory coverage): the start counts
+        once a process comes back to it."""
         if self.counts.coverage is None:
             raise ConfigError("coverage was not counted: fight with statistics=True")
         return self.counts.coverage
@@ -149,7 +153,8 @@ def fight(
     statistics: bool = False,
     threads: int | None = None,
 ) -> Result:
-    """Plays one battle. Places come from `seed`, or are given: one row per round, one number per warrior.
+    """Plays one battle. Places come from `seed`, or are given: one row per round, one number per warrior;
+    given ones are taken as they are, whatever the distance.
 
     The same arguments give the same result, whatever `threads` is. `statistics` adds coverage.
     """
@@ -170,7 +175,17 @@ def fight_all(
 ) -> list[Result]:
     """Plays many battles in one call, all with the same places for the same number of warriors, so that
     two candidates that meet the same opponents meet them under the same conditions."""
+    if not isinstance(settings, Settings):
+        raise ConfigError(f"settings is {settings!r}: give a Settings, or hill(NAME) for the rules of a hill")
+    for name, value in (("rounds", rounds), ("seed", seed)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            raise ConfigError(f"{name} is {value!r}: give a whole number")
+    for warrior in (warrior for warriors in battles for warrior in warriors):
+        if not isinstance(warrior, Warrior):
+            raise ConfigError(f"{warrior!r} is not a warrior: assemble its source first")
     given = None if positions is None else _as_positions(positions)
+    if given is not None and rounds not in (1, len(given)):
+        raise ConfigError(f"{rounds} rounds and {len(given)} rows of positions: leave one of them out")
     places: dict[int, Numbers] = {}
     series = []
     for warriors in battles:

@@ -39,7 +39,7 @@ class Event(IntEnum):
     WARRIOR_DIES = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Recording:
     """The events of one round, in the order in which they happened."""
 

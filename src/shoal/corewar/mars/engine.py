@@ -28,6 +28,7 @@ Numbers = npt.NDArray[np.uint32]
 LIBRARY = Path(__file__).parent / ("_engine.dll" if sys.platform == "win32" else "_engine.so")
 ABI_VERSION = 1
 SLICES_PER_THREAD = 8  # so that a thread which got the short battles takes more of them
+MOST_CYCLES_PER_SLICE = 20_000_000  # of all warriors together: an interrupt waits for a slice to end
 
 _RULES = np.dtype(
     [
@@ -57,7 +58,7 @@ class EngineError(ShoalError):
     """The compiled engine is missing, of another version, or out of memory."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Series:
     """Rounds of one battle: a row of positions per round, a column per warrior.
 
@@ -69,7 +70,7 @@ class Series:
     first_round: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Counts:
     """What the engine counted, all of shape (rounds, warriors).
 
@@ -151,19 +152,22 @@ def play(
     programs = [_programs(one) for one in series]
     rows: list[tuple[int, ...]] = []
     for one, count, program in zip(series, counts, programs, strict=True):
-        rows.extend(_rows(one, count, program, _pieces(one, len(series), threads)))
+        rows.extend(_rows(one, count, program, _pieces(one, settings, len(series), threads)))
     battles = np.array(rows, dtype=_BATTLE)
     rules = _rules(settings, statistics)
-    slices = np.array_split(
-        battles, min(len(battles), 1 if threads == 1 else threads * SLICES_PER_THREAD) or 1
-    )
+    work = sum(one.positions.size for one in series) * settings.cycles
+    wanted = max(-(-work // MOST_CYCLES_PER_SLICE), 1 if threads == 1 else threads * SLICES_PER_THREAD)
+    slices = np.array_split(battles, max(1, min(len(battles), wanted)))
     if threads == 1 or len(slices) == 1:
         for part in slices:
             _play_slice(rules, part)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            for _ in pool.map(lambda part: _play_slice(rules, part), slices):
-                pass
+        return counts
+    pool = ThreadPoolExecutor(threads)
+    try:
+        for _ in pool.map(lambda part: _play_slice(rules, part), slices):
+            pass
+    finally:
+        pool.shutdown(cancel_futures=True)
     return counts
 
 
@@ -323,12 +327,14 @@ def _uses_pspace(one: Series) -> bool:
     return any(i.opcode in (Opcode.LDP, Opcode.STP) for warrior in one.warriors for i in warrior.code)
 
 
-def _pieces(one: Series, series: int, threads: int) -> int:
-    """Into how many parts the rounds of a series are cut, so that all threads have work."""
+def _pieces(one: Series, settings: Settings, series: int, threads: int) -> int:
+    """Into how many parts the rounds of a series are cut, so that all threads have work and none is long."""
     rounds = len(one.positions)
-    if threads == 1 or rounds < 2 or _uses_pspace(one):
+    if rounds < 2 or _uses_pspace(one):
         return 1
-    return min(rounds, max(1, -(-threads * SLICES_PER_THREAD // series)))
+    for_time = -(-one.positions.size * settings.cycles // MOST_CYCLES_PER_SLICE)
+    for_threads = 1 if threads == 1 else -(-threads * SLICES_PER_THREAD // series)
+    return min(rounds, max(1, for_time, for_threads))
 
 
 def _rows(

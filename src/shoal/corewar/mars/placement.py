@@ -17,6 +17,8 @@ from shoal.corewar.settings import Settings
 from shoal.corewar.warrior import Warrior
 from shoal.errors import ConfigError
 
+MOST_FIXED_POSITION = 1 << 30
+
 
 def random_positions(
     settings: Settings, warriors: int, rounds: int, seed: int, *, first_round: int = 0
@@ -46,11 +48,14 @@ def pmars_positions(settings: Settings, warriors: int, rounds: int, seed: int) -
 
 
 def pmars_fixed_seed(settings: Settings, position: int) -> int:
-    """The seed that pMARS's option -F gives: its number is the second warrior's first position."""
-    if not settings.distance <= position <= settings.core_size - settings.distance:
+    """The seed that pMARS's option -F gives: its number is the second warrior's first position.
+
+    As in pMARS, a number beyond the last possible position is a seed too.
+    """
+    if not settings.distance <= position <= MOST_FIXED_POSITION:
         raise ConfigError(
-            f"fixed position {position}: give a number from {settings.distance} (the distance) to "
-            f"{settings.core_size - settings.distance} (the core size less the distance)"
+            f"fixed position {position}: give a number from {settings.distance} (the distance) "
+            f"to {MOST_FIXED_POSITION}"
         )
     return position - settings.distance
 

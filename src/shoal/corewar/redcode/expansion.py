@@ -6,6 +6,7 @@ down stays for the second pass. So do labels on the line itself.
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import NamedTuple
 
 from shoal.corewar.redcode import limits
@@ -83,12 +84,7 @@ class Expansion:
             if not token.name:
                 if token.text == " ":
                     continue
-                report.problem(
-                    stream.line,
-                    stream.column,
-                    f"{shown(token.text)} cannot begin an instruction",
-                    "Begin a line with a label or an instruction; put ';' before a comment.",
-                )
+                self._no_instruction(token)
                 return
             name = token.name
             keyword = name.upper()
@@ -127,6 +123,18 @@ class Expansion:
                     f"label {shown(name)} is one too many: at most {limits.LABELS_AT_ONCE} name one thing",
                     "Remove labels.",
                 )
+
+    def _no_instruction(self, token: Token) -> None:
+        """Something stands where an opcode should: mostly an opcode was misspelt and taken for a label."""
+        pending = self._symbols.pending[-1] if self._symbols.pending else ""
+        meant = get_close_matches(pending.upper().partition(".")[0], OPCODES, n=1, cutoff=0.6)
+        if meant:
+            message = f"{shown(pending)} is not an instruction"
+            remedy = f"Did you mean {meant[0]}? A label needs an instruction behind it."
+        else:
+            message = f"{shown(token.text)} cannot begin an instruction"
+            remedy = "Begin a line with a label or an instruction; put ';' before a comment."
+        self._report.problem(self._stream.line, self._stream.column, message, remedy)
 
     def _keyword(self, keyword: str, token: Token) -> None:
         stream, symbols = self._stream, self._symbols

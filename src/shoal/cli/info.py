@@ -1,0 +1,52 @@
+"""`shoal info`: what is installed here, and how fast it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shoal.cli import rules
+
+SECONDS_OF_MEASURING = 0.3
+
+
+def info(json: rules.Json = False) -> None:
+    """Show versions, the engine, and its speed on this machine."""
+    import platform
+
+    from shoal import __version__
+    from shoal.corewar.mars import engine
+
+    facts: dict[str, Any] = {
+        "version": __version__,
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "platform": platform.platform(),
+        "engine": engine.build(),
+        "library": str(engine.LIBRARY),
+        "cores": engine.usable_cores(),
+        "speed": round(million_instructions_per_second(), 1),
+    }
+    if json:
+        from shoal.cli.output import print_json
+
+        print_json(facts)
+        return
+    for name, value in facts.items():
+        unit = " million instructions per second on one core" if name == "speed" else ""
+        print(f"{name:<9} {value}{unit}")
+
+
+def million_instructions_per_second(seconds: float = SECONDS_OF_MEASURING) -> float:
+    """Of one thread, over battles of two starter warriors that always have the same rounds."""
+    from time import perf_counter
+
+    from shoal.corewar import fight, starter_set
+
+    warriors = starter_set()
+    pair = [warriors["paper"], warriors["stoneimp"]]
+    fight(pair, rounds=1, threads=1)  # the first call loads the library
+    instructions, spent = 0, 0.0
+    while spent < seconds:
+        started = perf_counter()
+        instructions += fight(pair, rounds=20, threads=1).instructions
+        spent += perf_counter() - started
+    return instructions / spent / 1e6

@@ -1,0 +1,248 @@
+"""`shoal tournament`: everyone against everyone, one against all, or a set against a set."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.cli import rules
+from shoal.cli.rules import MOST_ROUNDS
+from shoal.errors import ConfigError
+
+if TYPE_CHECKING:
+    from shoal.corewar.settings import Settings
+    from shoal.corewar.tournament import Progress, Table
+    from shoal.corewar.warrior import Warrior
+
+MOST_IN_MATRIX = 20
+SECONDS_UNTIL_PROGRESS = 2.0
+
+
+def tournament(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE|FOLDER",
+            help="Redcode files, folders of .red files, @NAME; by default the starter set.",
+        ),
+    ] = None,
+    challenger: Annotated[
+        str | None,
+        typer.Option("--challenger", metavar="FILE", help="Only this warrior, against all others."),
+    ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option("--against", metavar="FOLDER", help="Rank the files by battles against these warriors."),
+    ] = None,
+    rounds: Annotated[
+        int,
+        typer.Option("-r", "--rounds", metavar="N", min=1, max=MOST_ROUNDS, help="Rounds of each battle."),
+    ] = 100,
+    hill: rules.Hill = "94",
+    seed: rules.Seed = 0,
+    self_fights: Annotated[
+        bool, typer.Option("--self", help="Everyone also meets a copy of itself.")
+    ] = False,
+    matrix: Annotated[
+        bool, typer.Option("--matrix", help=f"Also the score of each pair, up to {MOST_IN_MATRIX} warriors.")
+    ] = False,
+    threads: rules.Threads = None,
+    json: rules.Json = False,
+) -> None:
+    """Rank warriors by battles of two.
+
+    A win counts 3 points, a tie 1. The score is points per 100 rounds, from 0 to 300. Files that do
+    not assemble are reported and left out.
+
+    \b
+    Examples:
+      shoal tournament --matrix
+      shoal tournament warriors/ --rounds 250
+      shoal tournament warriors/ --challenger mine.red
+      shoal tournament candidates/ --against benchmark/
+    """
+    from shoal.corewar import tournament as library
+
+    if challenger is not None and against is not None:
+        raise ConfigError("--challenger and --against exclude each other: give one of them")
+    settings = rules.settings_from(hill)
+    names, warriors = _load(files or _starters(), settings, rounds)
+    opponents = warriors
+    with _progress() as progress:
+        if challenger is not None:
+            from shoal.cli.sources import read
+
+            opponents = _without(challenger, names, warriors)
+            one = read(challenger).fighter(settings, warriors=2, rounds=rounds)
+            table = library.challenge(
+                one, opponents, settings, rounds, seed=seed, threads=threads, progress=progress
+            )
+            names, warriors = [challenger], [one]
+        elif against is not None:
+            _, opponents = _load([str(against)], settings, rounds)
+            table = library.benchmark(
+                warriors, opponents, settings, rounds, seed=seed, threads=threads, progress=progress
+            )
+        else:
+            table = library.round_robin(
+                warriors,
+                settings,
+                rounds,
+                seed=seed,
+                self_fights=self_fights,
+                threads=threads,
+                progress=progress,
+            )
+    if json:
+        _print_json(table, names, opponents, settings)
+        return
+    _print(table, opponents, one_against_all=challenger is not None)
+    if matrix:
+        _print_matrix(table, warriors, opponents)
+    print(f"{len(table.pairings)} battles of {rounds} rounds, seed {seed}; {rules.in_words(settings)}")
+
+
+def _starters() -> list[str]:
+    from shoal.corewar.warriors import starter_names
+
+    return [f"@{name}" for name in starter_names()]
+
+
+def _load(files: list[str], settings: Settings, rounds: int) -> tuple[list[str], list[Warrior]]:
+    """The programs that assemble, with their files' names; one line about each of the others.
+
+    A file of a folder that cannot be read is left out too; one that was named itself is an error.
+    """
+    from shoal.cli import NOT_A_PROGRAM
+    from shoal.cli.output import note
+    from shoal.cli.sources import in_folder, read, refuse_stdin_twice
+    from shoal.errors import AssemblyError
+
+    refuse_stdin_twice(files)
+    chosen = [(name, file) for name in files for file in in_folder(name)]
+    names: list[str] = []
+    warriors: list[Warrior] = []
+    for name, file in chosen:
+        try:
+            warriors.append(read(file).fighter(settings, warriors=2, rounds=rounds))
+            names.append(file)
+        except AssemblyError as error:
+            note(f"{file}: left out: line {error.problems[0].line}: {error.problems[0].message}")
+        except ConfigError as error:
+            if name == file:
+                raise
+            note(f"left out: {error}")
+    if len(warriors) < len(chosen):
+        note(f"{len(chosen) - len(warriors)} of {len(chosen)} programs are left out")
+    if not warriors:
+        raise typer.Exit(NOT_A_PROGRAM)
+    return names, warriors
+
+
+def _without(file: str, names: list[str], warriors: list[Warrior]) -> list[Warrior]:
+    """All warriors but the one of this file."""
+    same = Path(file).resolve()
+    return [warrior for name, warrior in zip(names, warriors, strict=True) if Path(name).resolve() != same]
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    """A bar on standard error once two seconds have passed; nothing where that is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from time import monotonic
+
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    bar = Progress(
+        TextColumn("battles"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    task = bar.add_task("battles")
+    started = monotonic()
+
+    def report(done: int, total: int) -> None:
+        if monotonic() - started > SECONDS_UNTIL_PROGRESS:
+            bar.start()
+        bar.update(task, completed=done, total=total)
+
+    try:
+        yield report
+    finally:
+        bar.stop()
+
+
+def _print_json(table: Table, names: list[str], opponents: list[Warrior], settings: Settings) -> None:
+    from shoal.cli.output import print_json
+
+    print_json(
+        {
+            "rows": [asdict(row) | {"file": names[row.index]} for row in table.rows],
+            "pairings": [
+                asdict(one) | {"opponent": opponents[one.second].name, "score": one.score}
+                for one in table.pairings
+            ],
+            "rounds": table.rounds,
+            "seed": table.seed,
+            "settings": asdict(settings) | {"pspace": settings.pspace_size},
+        }
+    )
+
+
+def _print(table: Table, opponents: list[Warrior], *, one_against_all: bool) -> None:
+    from shoal.cli.output import print_table
+
+    if one_against_all:
+        rows: list[list[object]] = [
+            [warrior.name, warrior.author, one.wins, one.losses, one.ties, one.points, one.score]
+            for one in table.pairings
+            for warrior in (opponents[one.second],)
+        ]
+        total = table.rows[0]
+        rows.append(["all", "", total.wins, total.losses, total.ties, total.points, total.score])
+        print_table(["opponent", "author", "W", "L", "T", "points", "score"], rows)
+        return
+    print_table(
+        ["rank", "warrior", "author", "W", "L", "T", "points", "score"],
+        [
+            [row.rank, row.name, row.author, row.wins, row.losses, row.ties, row.points, row.score]
+            for row in table.rows
+        ],
+    )
+
+
+def _print_matrix(table: Table, warriors: list[Warrior], opponents: list[Warrior]) -> None:
+    """Row against column: the row's score, rounded."""
+    from shoal.cli.output import clean, note, print_table
+
+    if max(len(warriors), len(opponents)) > MOST_IN_MATRIX:
+        note(f"no matrix: it is shown for up to {MOST_IN_MATRIX} warriors")
+        return
+    cells = {(one.first, one.second): round(one.score) for one in table.pairings}
+    columns = list(range(len(opponents)))
+    if warriors is opponents:
+        # A fight of a warrior with itself keeps its own entry.
+        cells = {(one.second, one.first): round(one.reversed().score) for one in table.pairings} | cells
+        columns = [row.index for row in table.rows]
+    print_table(
+        ["scores against", *(str(number) for number in range(1, len(columns) + 1))],
+        [
+            [f"{number} {row.name}" if warriors is opponents else row.name]
+            + [cells.get((row.index, column)) for column in columns]
+            for number, row in enumerate(table.rows, start=1)
+        ],
+    )
+    if warriors is not opponents:
+        print(", ".join(f"{column + 1} {clean(opponents[column].name)}" for column in columns))
