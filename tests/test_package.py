@@ -17,7 +17,7 @@ def test_importing_shoal_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("name", ["shoal.corewar", "shoal.corewar.redcode"])
+@pytest.mark.parametrize("name", ["shoal.corewar", "shoal.corewar.redcode", "shoal.evolve", "shoal.models"])
 def test_public_names_exist(name: str) -> None:
     module = importlib.import_module(name)
     assert sorted(module.__all__, key=str.lower)

@@ -37,6 +37,110 @@ class ShareRefused(PeerError):
         super().__init__(message)
 
 
+class CandidateError(ShoalError):
+    """A text is not a program of its domain. The message is fit to be shown to whoever wrote the text."""
+
+
+class DomainError(ShoalError):
+    """A domain broke the contract that a search relies on."""
+
+
+class ModelError(ShoalError):
+    """A call to a model did not give an answer. The message is one line and never holds a key.
+
+    `kind` is the name under which the failure is journaled and counted. `reached` says whether the attempt
+    may have reached the model: if so it counts as a call. `unbilled` says that the server itself refused
+    before any token was made; otherwise what the call cost is unknown. `transient` says whether the same
+    request may succeed later. `seconds` is how long the attempt took and `attempts` how many calls were
+    spent, where that is known.
+    """
+
+    seconds: float = 0.0
+    attempts: int = 0
+    kind = "model"
+    transient = False
+    unbilled = False
+    reached = True
+
+
+class ModelAuthenticationError(ModelError):
+    """The key is missing, wrong, or not allowed to do this."""
+
+    kind = "authentication"
+    unbilled = True
+
+
+class ModelRateLimitError(ModelError):
+    """The endpoint asks to be called later, after `retry_after` seconds where it says so."""
+
+    kind = "rate limit"
+    transient = True
+    unbilled = True
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class ModelSettingError(ModelError):
+    """The endpoint refuses one part of the request: `setting` names it ("model", "messages" included)."""
+
+    kind = "refused setting"
+    unbilled = True
+
+    def __init__(self, message: str, setting: str) -> None:
+        super().__init__(message)
+        self.setting = setting
+
+
+class ModelTimeoutError(ModelError):
+    """No complete answer arrived in time."""
+
+    kind = "time-out"
+    transient = True
+
+
+class ModelServerError(ModelError):
+    """The endpoint cannot be reached (then `reached` is false), failed, or broke off."""
+
+    kind = "server"
+    transient = True
+
+    def __init__(self, message: str, *, reached: bool = True, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.reached = reached
+        self.retry_after = retry_after
+
+
+class ModelAnswerError(ModelError):
+    """What the endpoint sent is not an answer: not JSON, no text in it, or too large."""
+
+    kind = "bad answer"
+    transient = True
+
+
+class CassetteError(ModelError):
+    """A cassette has no answer to this request, or is not a cassette."""
+
+    kind = "cassette"
+    reached = False
+
+
+class BudgetError(ModelError):
+    """The budget does not allow the next call: `quantity` is the one that is short.
+
+    `temporary` is true when calls in flight hold what is missing: it may come free when they settle.
+    """
+
+    kind = "budget"
+    reached = False
+
+    def __init__(self, message: str, quantity: str, *, temporary: bool = False) -> None:
+        super().__init__(message)
+        self.quantity = quantity
+        self.temporary = temporary
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing that is wrong with a Redcode source; `line` and `column` count from 1."""

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -201,3 +203,41 @@ def test_a_source_line_in_a_message_is_harmless(shoal: Shoal, tmp_path: Path) ->
     done = shoal("battle", tmp_path / "a.red")
     assert done.code == 3
     assert "\x1b" not in done.err
+
+
+def run_apart(*arguments: str, **streams: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "shoal.cli", *arguments], text=True, timeout=60, **streams)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_full_disk_is_one_clear_line() -> None:
+    with open("/dev/full", "w") as full:
+        done = run_apart("assemble", "@imp", stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 2
+    assert done.stderr == "shoal: the output cannot be written: No space left on device\n"
+
+
+def test_names_that_the_terminal_cannot_show_are_shown_escaped(tmp_path: Path) -> None:
+    file = tmp_path / "uni.red"
+    file.write_text(";name snow ☃\n jmp 0\n", encoding="utf-8")
+    done = run_apart(
+        "battle", str(file), "@imp", capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_file_without_instructions_is_told(tmp_path: Path, shoal: Shoal) -> None:
+    file = tmp_path / "words.red"
+    file.write_text("foo bar baz\n")
+    assert "no instructions" in shoal("battle", file, "@imp").err
+    assert "1 of 3 programs are left out" in shoal("tournament", file, "@imp", "@dwarf", "-r", 2).err
+
+
+def test_two_forms_of_output_exclude_each_other(shoal: Shoal) -> None:
+    assert shoal("battle", "@imp", "@dwarf", "-k", "--json").code == 2
+
+
+def test_standard_input_is_read_once_only(shoal: Shoal) -> None:
+    done = shoal("tournament", "-", "@dwarf", "--challenger", "-")
+    assert done.code == 2
+    assert "named twice" in done.err

@@ -61,7 +61,7 @@ def test_in_a_pipe_a_few_frames_are_printed(shoal: Shoal) -> None:
 
 def test_the_state_at_a_step(shoal: Shoal) -> None:
     lines = shoal("watch", "@imp", "@dwarf", "--at", 100, "-c", 1000).out.splitlines()
-    assert lines[0].startswith("step 100 of 2000, cycle 50;")
+    assert lines[0].startswith("step 100, cycle 50;")
     assert "a Imp: 50 instructions executed, next at 50" in lines
     assert "->    50  MOV.I $0, $1" in lines
 

@@ -29,7 +29,7 @@ int main(int argc, char **argv) {
     cell code[MOST][LONGEST];
     struct program programs[MOST];
     uint32_t positions[3 * MOST], results[4][3 * MOST];
-    struct rules rules = {pick(sizes, 10), pick(cycles, 5), pick(limits, 5), 1, draw(2), draw(2)};
+    struct rules rules = {pick(sizes, 10), pick(cycles, 5), pick(limits, 5), 1, draw(2), draw(2), NULL};
     struct battle battle = {programs, positions, results[0], results[1], results[2], results[3], NULL, 1, 1 + draw(3), draw(9), 0};
     int expected = 0, got;
     if (rules.size == 65533 && draw(20)) rules.size = 80; /* rarely: clearing so large a core takes long */

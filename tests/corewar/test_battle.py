@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import random
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -186,3 +190,48 @@ def test_wrong_kinds_of_arguments_are_told_apart() -> None:
         fight([IMP], seed=1.5)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="2 rows of positions"):
         fight([IMP], rounds=5, positions=[[0], [1]])
+
+
+def test_given_positions_are_copied() -> None:
+    positions = np.array([[0, 4000]], dtype=np.uint32)
+    result = fight([IMP, IDLE], positions=positions)
+    positions[0, 1] = 7
+    assert result.positions.tolist() == [[0, 4000]]
+
+
+@pytest.mark.parametrize(
+    "warrior",
+    [
+        Warrior((IMP.code[0]._replace(a=1.5),)),  # type: ignore[arg-type]
+        Warrior((IMP.code[0]._replace(opcode=2**40),)),  # type: ignore[arg-type]
+        Warrior((IMP.code[0]._replace(opcode=99),)),  # type: ignore[arg-type]
+        Warrior(((1, 6, 1, 0, 1, 1),)),  # type: ignore[arg-type]
+        Warrior([IMP.code[0]]),  # type: ignore[arg-type]
+        Warrior(IMP.code, start=1.5),  # type: ignore[arg-type]
+    ],
+)
+def test_programs_made_by_hand_are_checked(warrior: Warrior) -> None:
+    with pytest.raises(ConfigError):
+        fight([warrior])
+
+
+def test_numpy_numbers_are_numbers() -> None:
+    result = fight([IMP, IDLE], rounds=np.int64(2), seed=np.int64(3))  # type: ignore[arg-type]
+    assert result.rounds == 2
+
+
+def test_an_interrupt_ends_a_long_battle_after_its_round() -> None:
+    """Also with P-space, whose rounds cannot be spread over threads."""
+    code = (
+        "from shoal.corewar import assemble, fight\n"
+        "one = assemble('jmp 0\\n ldp 0, 1')\n"
+        "print('begun', flush=True)\n"
+        "fight([one, one], rounds=1_000_000)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"begun\n"
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=30)  # the battle would take a quarter of an hour
+    assert b"KeyboardInterrupt" in error

@@ -98,5 +98,27 @@ def test_a_recording_that_grows_too_large_is_refused() -> None:
     from shoal.corewar.mars.engine import Series
 
     series = Series((assemble("mov 0, 1"),), np.zeros((1, 1), np.uint32))
-    with pytest.raises(ConfigError, match="more than the 10 allowed"):
+    with pytest.raises(ConfigError, match="more than the 10 events"):
         engine.record(series, Settings(), capacity=10)
+
+
+def test_long_names_are_stored_or_refused_before_writing() -> None:
+    from shoal.corewar import Warrior
+
+    imp = assemble("mov 0, 1")
+    many = [Warrior(imp.code, name="é" * 240) for _ in range(64)]
+    recording = record(many, Settings(cycles=2, length=1, distance=1))
+    assert Recording.from_bytes(recording.to_bytes()).names == recording.names
+    with pytest.raises(RunError, match="shorten"):
+        record([Warrior(imp.code, name="x" * (2 << 20))], Settings(cycles=2)).to_bytes()
+
+
+@pytest.mark.parametrize("steps", [-1, 2**64, 2**64 + 5, 1.5, True])
+def test_impossible_steps_are_refused(steps: object) -> None:
+    with pytest.raises(ConfigError, match="steps is"):
+        record([assemble("mov 0, 1")], steps=steps)  # type: ignore[arg-type]
+
+
+def test_a_snapshot_needs_no_room_for_events() -> None:
+    found = snapshot([assemble("jmp 0")], Settings(cycles=20_000_000), steps=20_000_000)
+    assert found.executed == (20_000_000,)

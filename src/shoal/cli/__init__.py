@@ -6,6 +6,7 @@ Exit codes: 0 done, 2 an option, a file or a setting is not usable, 3 a program 
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -19,6 +20,10 @@ INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
+    if sys.stdout is None:  # closed by whoever started the command
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - it stays open as long as the process
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name may hold what the terminal cannot show
     try:
         from shoal.cli.app import app
 
@@ -36,6 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader has gone. What is still buffered must not raise again when the interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        print(f"shoal: the output cannot be written: {error.strerror}", file=sys.stderr)
+        return UNUSABLE
     except AssemblyError as error:
         from shoal.cli.output import problem_text
 

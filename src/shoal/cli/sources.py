@@ -43,7 +43,11 @@ class Source:
 
     def fighter(self, settings: Settings, *, warriors: int = 1, rounds: int = 1) -> Warrior:
         """The program, called by its file where it has no name of its own."""
+        from shoal.cli.output import note
+
         warrior = self.assemble(settings, warriors=warriors, rounds=rounds).warrior
+        if not warrior.code:
+            note(f"{self.file}: no instructions: it dies in its first cycle")
         return replace(warrior, name=Path(self.file).stem) if warrior.name == "Unknown" else warrior
 
 
@@ -58,6 +62,8 @@ def read(name: str) -> Source:
     from shoal.corewar.redcode.limits import SOURCE_SIZE
     from shoal.corewar.warriors import starter_source
 
+    if name == "-" and sys.stdin is None:
+        raise ConfigError("standard input (-) is closed: name a file")
     if name == "-":
         return _checked("standard input", sys.stdin.buffer.read(SOURCE_SIZE + 1), SOURCE_SIZE)
     path = Path(name)
@@ -78,10 +84,15 @@ def read(name: str) -> Source:
 def in_folder(name: str) -> list[str]:
     """The .red files of a folder in alphabetical order; anything else is returned as it is."""
     path = Path(name)
+    if not name:
+        raise ConfigError("an empty name: name a folder of warriors or files")
     try:
         if not path.is_dir():
             return [name]
-        files = sorted(str(file) for file in path.iterdir() if file.suffix.lower() == ".red")
+        # Regular files only: opening a pipe that somebody left there would wait for ever.
+        files = sorted(
+            str(file) for file in path.iterdir() if file.suffix.lower() == ".red" and file.is_file()
+        )
     except (OSError, ValueError) as error:
         raise ConfigError(f"{name} cannot be read: {error}") from None
     if not files:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -67,10 +68,12 @@ def tournament(
       shoal tournament warriors/ --challenger mine.red
       shoal tournament candidates/ --against benchmark/
     """
+    from shoal.cli.sources import refuse_stdin_twice
     from shoal.corewar import tournament as library
 
     if challenger is not None and against is not None:
         raise ConfigError("--challenger and --against exclude each other: give one of them")
+    refuse_stdin_twice([*(files or ()), challenger or "", str(against or "")])
     settings = rules.settings_from(hill)
     names, warriors = _load(files or _starters(), settings, rounds)
     opponents = warriors
@@ -121,17 +124,18 @@ def _load(files: list[str], settings: Settings, rounds: int) -> tuple[list[str],
     """
     from shoal.cli import NOT_A_PROGRAM
     from shoal.cli.output import note
-    from shoal.cli.sources import in_folder, read, refuse_stdin_twice
+    from shoal.cli.sources import in_folder, read
     from shoal.errors import AssemblyError
 
-    refuse_stdin_twice(files)
     chosen = [(name, file) for name in files for file in in_folder(name)]
     names: list[str] = []
     warriors: list[Warrior] = []
     for name, file in chosen:
         try:
-            warriors.append(read(file).fighter(settings, warriors=2, rounds=rounds))
-            names.append(file)
+            warrior = read(file).fighter(settings, warriors=2, rounds=rounds)
+            if warrior.code:
+                warriors.append(warrior)
+                names.append(file)
         except AssemblyError as error:
             note(f"{file}: left out: line {error.problems[0].line}: {error.problems[0].message}")
         except ConfigError as error:
@@ -147,8 +151,8 @@ def _load(files: list[str], settings: Settings, rounds: int) -> tuple[list[str],
 
 def _without(file: str, names: list[str], warriors: list[Warrior]) -> list[Warrior]:
     """All warriors but the one of this file."""
-    same = Path(file).resolve()
-    return [warrior for name, warrior in zip(names, warriors, strict=True) if Path(name).resolve() != same]
+    same = os.path.realpath(file)
+    return [warrior for name, warrior in zip(names, warriors, strict=True) if os.path.realpath(name) != same]
 
 
 @contextmanager

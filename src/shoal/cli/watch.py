@@ -87,7 +87,7 @@ def watch(
         sources = read_all(files or [])
         settings.check_room_for(len(sources))
         warriors = [one.fighter(settings, warriors=len(sources), rounds=1) for one in sources]
-        recording = record(warriors, settings, seed=seed, round_number=round_number - 1)
+        recording = record(warriors, settings, seed=seed, round_number=round_number - 1, steps=at)
         if at is not None:
             steps = min(at, recording.steps)
             core = snapshot(warriors, settings, steps=steps, seed=seed, round_number=round_number - 1)
@@ -115,12 +115,13 @@ def _print_frames(replay: Replay, count: int) -> None:
     print(_outcome(replay))
 
 
-def _print_picture(replay: Replay) -> None:
+def _print_picture(replay: Replay, *, of_all: bool = True) -> None:
     from shoal.cli.output import clean
     from shoal.cli.replay import letter, state
 
     core = replay.map(COLUMNS, ROWS)
-    print(f"step {replay.step} of {replay.steps}, cycle {replay.cycle}; a character is {core.cells} cells")
+    step = f"{replay.step} of {replay.steps}" if of_all else str(replay.step)
+    print(f"step {step}, cycle {replay.cycle}; a character is {core.cells} cells")
     for index, (name, count) in enumerate(zip(replay.recording.names, replay.processes(), strict=True)):
         print(f"{letter(index)} {clean(name)}: {state(count)}")
     print("\n".join(core.rows))
@@ -130,7 +131,7 @@ def _print_state(replay: Replay, core: Snapshot | None) -> None:
     from shoal.cli.output import clean
     from shoal.cli.replay import letter
 
-    _print_picture(replay)
+    _print_picture(replay, of_all=core is None)  # the rest of the round is played only for a recording
     if core is None:
         print("\na stored recording holds no instructions: name the warriors to see them")
         return

@@ -183,7 +183,7 @@ def fight_all(
     for warrior in (warrior for warriors in battles for warrior in warriors):
         if not isinstance(warrior, Warrior):
             raise ConfigError(f"{warrior!r} is not a warrior: assemble its source first")
-    given = None if positions is None else _as_positions(positions)
+    given = None if positions is None else as_positions(positions)
     if given is not None and rounds not in (1, len(given)):
         raise ConfigError(f"{rounds} rounds and {len(given)} rows of positions: leave one of them out")
     places: dict[int, Numbers] = {}
@@ -202,10 +202,16 @@ def fight_all(
     ]
 
 
-def _as_positions(positions: npt.ArrayLike) -> Numbers:
-    array = np.asarray(positions)
+def as_positions(positions: npt.ArrayLike) -> Numbers:
+    """A table of places of one's own, checked as far as that needs no core."""
+    try:
+        array = np.asarray(positions)
+    except ValueError:
+        array = np.empty(0)
     if array.ndim != 2 or array.dtype.kind not in "iu":
         raise ConfigError("positions: give one row per round with one whole number per warrior")
     if array.size and (int(array.min()) < 0 or int(array.max()) > 0xFFFF):
         raise ConfigError("positions: give numbers from 0 to the core size less one")
-    return np.ascontiguousarray(array, dtype=np.uint32)
+    own = np.array(array, dtype=np.uint32, order="C")  # a copy: nobody else can change it during a battle
+    own.flags.writeable = False
+    return own

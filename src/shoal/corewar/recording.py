@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from shoal.corewar.battle import as_positions
 from shoal.corewar.instruction import Instruction
 from shoal.corewar.mars import engine
 from shoal.corewar.mars.engine import Numbers, Series
@@ -26,8 +27,8 @@ from shoal.corewar.warrior import Warrior
 from shoal.errors import ConfigError, RunError
 
 MAGIC = b"shoal-recording-1\n"
-MOST_STORED_BYTES = 64 << 20
-MOST_HEADER_BYTES = 64 << 10
+MOST_HEADER_BYTES = 1 << 20
+MOST_STORED_BYTES = MOST_HEADER_BYTES + 1 + 4 * engine.MOST_EVENTS
 NOBODY = -1
 
 
@@ -132,7 +133,12 @@ class Recording:
             "lengths": self.lengths,
             "first_mover": self.first_mover,
         }
-        body = json.dumps(header).encode() + b"\n" + self.events.astype("<u4").tobytes()
+        line = json.dumps(header).encode()
+        if len(line) > MOST_HEADER_BYTES:
+            raise RunError(
+                f"the names of the warriors take {len(line)} bytes: shorten them to store the recording"
+            )
+        body = line + b"\n" + self.events.astype("<u4").tobytes()
         return MAGIC + zlib.compress(body, 6)
 
     @classmethod
@@ -143,7 +149,7 @@ class Recording:
                 raise ValueError("it does not begin as one")
             unpack = zlib.decompressobj()
             body = unpack.decompress(data[len(MAGIC) :], MOST_STORED_BYTES)
-            if not unpack.eof:
+            if not unpack.eof or unpack.unused_data:
                 raise ValueError(f"it is cut off, or larger than {MOST_STORED_BYTES} bytes")
             line, newline, words = body.partition(b"\n")
             if not newline or len(line) > MOST_HEADER_BYTES or len(words) % 4:
@@ -173,6 +179,8 @@ class Recording:
 
     def _check(self) -> None:
         warriors, size = len(self.names), self.settings.core_size
+        if not 0 <= self.first_mover < warriors:
+            raise ValueError("its first mover is none of its warriors")
         if not 1 <= warriors <= 64 or len(self.positions) != warriors or len(self.lengths) != warriors:
             raise ValueError("its warriors and positions do not fit together")
         if not all(0 <= position < size for position in self.positions):
@@ -207,7 +215,7 @@ def record(
         tuple(warrior.name for warrior in warriors),
         tuple(int(place) for place in series.positions[0]),
         tuple(len(warrior) for warrior in warriors),
-        round_number % len(warriors),
+        int(round_number) % len(warriors),
         found.events,
     )
 
@@ -231,7 +239,8 @@ def snapshot(
     positions: Sequence[int] | None = None,
 ) -> Snapshot:
     """The round that `record` records, as it stands after `steps` instructions."""
-    found = engine.record(_series(warriors, settings, seed, round_number, positions), settings, steps=steps)
+    series = _series(warriors, settings, seed, round_number, positions)
+    found = engine.record(series, settings, steps=steps, events_wanted=False)
     return Snapshot(
         engine.decode(found.core), found.queues, tuple(int(count) for count in found.counts.executed[0])
     )
@@ -244,8 +253,10 @@ def _series(
     round_number: int,
     positions: Sequence[int] | None,
 ) -> Series:
+    if isinstance(round_number, bool) or not isinstance(round_number, int | np.integer) or round_number < 0:
+        raise ConfigError(f"round_number is {round_number!r}: give a whole number from 0")
     if positions is None:
-        places = random_positions(settings, len(warriors), 1, seed, first_round=round_number)
+        places = random_positions(settings, len(warriors), 1, seed, first_round=int(round_number))
     else:
-        places = np.array([positions], dtype=np.uint32)
-    return Series(tuple(warriors), places, round_number)
+        places = as_positions([positions])
+    return Series(tuple(warriors), places, int(round_number))

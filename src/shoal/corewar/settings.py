@@ -58,7 +58,11 @@ class Settings:
                 f"distance {self.distance} is less than length {self.length}, so that warriors could "
                 f"overlap: raise the distance to {self.length} or more"
             )
-        if self.pspace is not None and not 1 <= self.pspace <= self.core_size:
+        if self.pspace is not None and (
+            isinstance(self.pspace, bool)
+            or not isinstance(self.pspace, int)
+            or not 1 <= self.pspace <= self.core_size
+        ):
             raise ConfigError(
                 f"pspace is {self.pspace!r}: give a whole number from 1 to the core size {self.core_size}"
             )
@@ -103,7 +107,10 @@ HILLS: dict[str, Settings] = {
 def hill(name: str, **changes: object) -> Settings:
     """The rules of a hill, with single values changed: `hill("nano", cycles=1600)`."""
     try:
-        settings = HILLS[name.lower()]
+        settings = HILLS[str(name).lower()]
     except KeyError:
         raise ConfigError(f"no hill is called {name!r}: known are {', '.join(HILLS)}") from None
-    return replace(settings, **changes)  # type: ignore[arg-type]
+    try:
+        return replace(settings, **changes)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise ConfigError(f"hill {name!r} cannot be changed so: {error}") from None

@@ -24,7 +24,7 @@
 #define SHOAL_COMPUTED_GOTO 0
 #endif
 
-#define ABI_VERSION 1
+#define ABI_VERSION 2
 #define MAX_WARRIORS 64
 #define MAX_CORE_SIZE 65533 /* 16-bit addresses, and two sentinels behind the core */
 #define HANDLERS 256
@@ -228,6 +228,7 @@ struct rules {
   uint32_t size, cycles, processes, pspace_size;
   uint32_t stop_at_decision;
   uint32_t statistics;
+  const volatile int32_t *abandon; /* NULL, or a number that becomes non-zero when the caller gives up */
 };
 
 struct program {
@@ -405,7 +406,7 @@ EXPORT int shoal_encode(const int32_t *rows, uint32_t count, cell *cells) {
   return 0;
 }
 
-/* Plays every round of every battle. 0: all well, 1: no memory, 2: a number is out of its range. */
+/* Plays every round of every battle. 0: all well, 1: no memory, 2: a number is out of its range, 3: abandoned. */
 EXPORT int shoal_play(const struct rules *rules, const struct battle *battles, uint64_t count) {
   uint32_t warriors = 1;
   struct scratch *s;
@@ -419,6 +420,10 @@ EXPORT int shoal_play(const struct rules *rules, const struct battle *battles, u
     const struct battle *battle = &battles[i];
     reset_pspace(s, rules, battle);
     for (uint32_t r = 0; r < battle->rounds; r++) {
+      if (rules->abandon && *rules->abandon) {
+        release(s);
+        return 3;
+      }
       const uint64_t row = (uint64_t)r * battle->warriors;
       load(&s->arena, battle, battle->positions + row, (battle->first_round + r) % battle->warriors);
       play(&s->arena);
@@ -456,8 +461,8 @@ static void push(struct ring *ring, uint32_t address) {
   ring->cells[at < ring->room ? at : at - ring->room] = (uint16_t)address;
 }
 
-/* Plays one round of one battle, at most `steps` instructions of it, noting every event. `count` returns
- * how many there were: those beyond `capacity` are not stored. `queues` (NULL, or warriors * processes
+/* Plays one round of one battle, at most `steps` instructions of it, noting every event; it ends early when
+ * there are more than `capacity`, as `count` tells. Where `events` is NULL nothing is noted. `queues` (NULL, or warriors * processes
  * entries) receives each warrior's processes, next first. Return codes as shoal_play. */
 EXPORT int shoal_record(const struct rules *rules, const struct battle *battle, uint64_t steps, uint32_t *events,
                         uint64_t capacity, uint64_t *count, uint16_t *queues) {
@@ -496,6 +501,7 @@ EXPORT int shoal_record(const struct rules *rules, const struct battle *battle, 
       note(&recorder, EVENT_EXECUTE, pc);
       battle->executed[i]++;
       o = execute_recorded(s->arena.core, size, pc, s->arena.core[pc], &s->arena.fighters[i].pspace, &recorder);
+      if (events && recorder.count > capacity) steps = 1;
       if (o.fate == DIED) note(&recorder, EVENT_PROCESS_DIES, pc);
       else push(ring, o.next % size);
       if (o.fate == SPLIT && ring->count < rules->processes) {

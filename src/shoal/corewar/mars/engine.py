@@ -26,15 +26,17 @@ from shoal.errors import ConfigError, ShoalError
 Numbers = npt.NDArray[np.uint32]
 
 LIBRARY = Path(__file__).parent / ("_engine.dll" if sys.platform == "win32" else "_engine.so")
-ABI_VERSION = 1
+ABI_VERSION = 2
+MOST_EVENTS = 1 << 24
 SLICES_PER_THREAD = 8  # so that a thread which got the short battles takes more of them
-MOST_CYCLES_PER_SLICE = 20_000_000  # of all warriors together: an interrupt waits for a slice to end
+SHORT_CYCLES = 20_000_000  # of all warriors together: less than a second, not worth a thread
 
 _RULES = np.dtype(
     [
         (name, np.uint32)
         for name in ("size", "cycles", "processes", "pspace", "stop_at_decision", "statistics")
     ]
+    + [("abandon", np.uintp)]
 )
 _PROGRAM = np.dtype(
     [
@@ -112,10 +114,15 @@ def build() -> str:
     return text.decode()
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def encode(code: tuple[Instruction, ...]) -> npt.NDArray[np.uint64]:
     """The cells of a program as the engine holds them."""
-    rows = np.array(code, dtype=np.int32).reshape(-1, 6)
+    if not all(len(i) == 6 and all(isinstance(number, int) for number in i) for i in code):
+        raise ConfigError("a program holds something that is not an Instruction of whole numbers")
+    try:
+        rows = np.array(code, dtype=np.int32).reshape(-1, 6)
+    except OverflowError:
+        raise ConfigError("a program holds a number that is far out of range") from None
     cells = np.empty(len(rows), dtype=np.uint64)
     if library().shoal_encode(_address(rows), ctypes.c_uint32(len(rows)), _address(cells)):
         raise ConfigError("a program holds an opcode, modifier, mode or number that does not exist")
@@ -152,23 +159,33 @@ def play(
     programs = [_programs(one) for one in series]
     rows: list[tuple[int, ...]] = []
     for one, count, program in zip(series, counts, programs, strict=True):
-        rows.extend(_rows(one, count, program, _pieces(one, settings, len(series), threads)))
+        rows.extend(_rows(one, count, program, _pieces(one, len(series), threads)))
     battles = np.array(rows, dtype=_BATTLE)
-    rules = _rules(settings, statistics)
+    slices = np.array_split(battles, max(1, min(len(battles), threads * SLICES_PER_THREAD)))
     work = sum(one.positions.size for one in series) * settings.cycles
-    wanted = max(-(-work // MOST_CYCLES_PER_SLICE), 1 if threads == 1 else threads * SLICES_PER_THREAD)
-    slices = np.array_split(battles, max(1, min(len(battles), wanted)))
-    if threads == 1 or len(slices) == 1:
+    if work <= SHORT_CYCLES and (threads == 1 or len(slices) == 1):
         for part in slices:
-            _play_slice(rules, part)
-        return counts
-    pool = ThreadPoolExecutor(threads)
+            _play_slice(_rules(settings, statistics), part)
+    else:
+        _play_on_threads(slices, settings, statistics, threads)
+    return counts
+
+
+def _play_on_threads(
+    slices: list[npt.NDArray[np.void]], settings: Settings, statistics: bool, threads: int
+) -> None:
+    """Plays the slices while this thread stays free for an interrupt, which ends all after their round."""
+    abandon = np.zeros(1, dtype=np.int32)
+    rules = _rules(settings, statistics, abandon)
+    pool = ThreadPoolExecutor(min(threads, len(slices)))
     try:
         for _ in pool.map(lambda part: _play_slice(rules, part), slices):
             pass
+    except BaseException:
+        abandon[0] = 1
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
-    return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,18 +198,28 @@ class Recorded:
     queues: tuple[tuple[int, ...], ...]
 
 
-def record(one: Series, settings: Settings, *, steps: int | None = None, capacity: int = 1 << 24) -> Recorded:
+def record(
+    one: Series,
+    settings: Settings,
+    *,
+    steps: int | None = None,
+    capacity: int = MOST_EVENTS,
+    events_wanted: bool = True,
+) -> Recorded:
     """Plays the only round of `one`, at most `steps` instructions, noting every event (recording.py)."""
     _check(one, settings)
     if len(one.positions) != 1:
         raise ConfigError(f"{len(one.positions)} rounds given to record: it takes exactly one")
     warriors = len(one.warriors)
     steps = settings.cycles * warriors if steps is None else steps
+    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or not 0 <= steps < 1 << 63:
+        raise ConfigError(f"steps is {steps!r}: give a whole number from 0")
+    steps = min(int(steps), settings.cycles * warriors)
     counts, program = _allocate(one, False), _programs(one)
     core = np.empty(settings.core_size, dtype=np.uint64)
     queues = np.zeros((warriors, settings.processes), dtype=np.uint16)
     # An instruction notes at most: executed, three writes, and a spawn or two deaths.
-    events = np.empty(min(capacity, 6 * steps), dtype=np.uint32)
+    events = np.empty(min(capacity, 6 * steps) if events_wanted else 0, dtype=np.uint32)
     found = ctypes.c_uint64()
     battle = np.array(_rows(one, counts, program, 1, core), dtype=_BATTLE)
     _raise_for(
@@ -200,19 +227,18 @@ def record(one: Series, settings: Settings, *, steps: int | None = None, capacit
             _address(_rules(settings, False)),
             _address(battle),
             ctypes.c_uint64(steps),
-            _address(events),
+            _address(events) if events_wanted else None,
             ctypes.c_uint64(len(events)),
             ctypes.byref(found),
             _address(queues),
         )
     )
-    if found.value > len(events):
+    if events_wanted and found.value > len(events):
         raise ConfigError(
-            f"the recording holds {found.value} events, more than the {len(events)} allowed: "
-            "record fewer steps or raise the capacity"
+            f"the round has more than the {len(events)} events a recording holds: record fewer steps"
         )
     lists = tuple(tuple(queues[i, : counts.processes[0, i]].tolist()) for i in range(warriors))
-    return Recorded(counts, events[: found.value].copy(), core, lists)
+    return Recorded(counts, events[: found.value].copy() if events_wanted else events, core, lists)
 
 
 def final_core(one: Series, settings: Settings) -> list[Instruction]:
@@ -234,6 +260,8 @@ def usable_cores() -> int:
 
 def check_warrior(warrior: Warrior, settings: Settings) -> None:
     """Raises ConfigError where a program cannot be loaded under `settings`."""
+    if not isinstance(warrior.code, tuple) or not all(isinstance(i, Instruction) for i in warrior.code):
+        raise ConfigError(f"{warrior.name!r} holds something else than a tuple of instructions as its code")
     if warrior.core_size != settings.core_size:
         raise ConfigError(
             f"{warrior.name!r} was assembled for core size {warrior.core_size}, the battle has "
@@ -244,7 +272,7 @@ def check_warrior(warrior: Warrior, settings: Settings) -> None:
             f"{warrior.name!r} has {len(warrior)} instructions, more than the {settings.length} allowed: "
             "shorten it or raise the length"
         )
-    if not 0 <= warrior.start < settings.core_size:
+    if not isinstance(warrior.start, int) or not 0 <= warrior.start < settings.core_size:
         raise ConfigError(
             f"{warrior.name!r} starts at {warrior.start}: give a number from 0 to {settings.core_size - 1}"
         )
@@ -282,7 +310,9 @@ def _address(array: npt.NDArray[np.generic]) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
 
 
-def _rules(settings: Settings, statistics: bool) -> npt.NDArray[np.void]:
+def _rules(
+    settings: Settings, statistics: bool, abandon: npt.NDArray[np.int32] | None = None
+) -> npt.NDArray[np.void]:
     return np.array(
         [
             (
@@ -292,6 +322,7 @@ def _rules(settings: Settings, statistics: bool) -> npt.NDArray[np.void]:
                 settings.pspace_size,
                 settings.stop == "decision",
                 statistics,
+                0 if abandon is None else abandon.ctypes.data,
             )
         ],
         dtype=_RULES,
@@ -327,14 +358,12 @@ def _uses_pspace(one: Series) -> bool:
     return any(i.opcode in (Opcode.LDP, Opcode.STP) for warrior in one.warriors for i in warrior.code)
 
 
-def _pieces(one: Series, settings: Settings, series: int, threads: int) -> int:
-    """Into how many parts the rounds of a series are cut, so that all threads have work and none is long."""
+def _pieces(one: Series, series: int, threads: int) -> int:
+    """Into how many parts the rounds of a series are cut, so that all threads have work."""
     rounds = len(one.positions)
-    if rounds < 2 or _uses_pspace(one):
+    if threads == 1 or rounds < 2 or _uses_pspace(one):
         return 1
-    for_time = -(-one.positions.size * settings.cycles // MOST_CYCLES_PER_SLICE)
-    for_threads = 1 if threads == 1 else -(-threads * SLICES_PER_THREAD // series)
-    return min(rounds, max(1, for_time, for_threads))
+    return min(rounds, max(1, -(-threads * SLICES_PER_THREAD // series)))
 
 
 def _rows(

@@ -18,6 +18,7 @@ from shoal.corewar.warrior import Warrior
 from shoal.errors import ConfigError
 
 MOST_FIXED_POSITION = 1 << 30
+MOST_ROUNDS = 100_000_000
 
 
 def random_positions(
@@ -25,11 +26,15 @@ def random_positions(
 ) -> Numbers:
     """Every legal arrangement is equally likely; a row depends on (seed, its round) and nothing else."""
     positions = _room(settings, warriors, rounds)
+    if not -(1 << 63) <= seed < 1 << 64 or first_round < 0:
+        raise ConfigError(
+            f"seed {seed}, round {first_round}: give a seed of at most 64 bits and a round from 0"
+        )
     library().shoal_place_random(
         *_sizes(settings, warriors),
         ctypes.c_uint64(rounds),
         ctypes.c_uint64(first_round),
-        ctypes.c_uint64(seed & 0xFFFFFFFFFFFFFFFF),
+        ctypes.c_uint64(int(seed) & 0xFFFFFFFFFFFFFFFF),
         ctypes.c_void_p(positions.ctypes.data),
     )
     return positions
@@ -104,8 +109,8 @@ def all_positions(settings: Settings) -> Numbers:
 
 def _room(settings: Settings, warriors: int, rounds: int) -> Numbers:
     settings.check_room_for(warriors)
-    if rounds < 0:
-        raise ConfigError(f"{rounds} rounds: give 0 or more")
+    if not 0 <= rounds <= MOST_ROUNDS:
+        raise ConfigError(f"{rounds} rounds: give from 0 to {MOST_ROUNDS}")
     return np.zeros((rounds, warriors), dtype=np.uint32)
 
 

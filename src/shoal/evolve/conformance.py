@@ -1,0 +1,172 @@
+"""What every domain promises a search, as checks that a domain's own tests can run.
+
+    from shoal.evolve.conformance import check_domain
+
+    def test_my_domain() -> None:
+        check_domain(MyDomain())
+
+Each check raises AssertionError with the promise that was broken. They need some programs: the domain's
+starters, and what its operators write; a domain that has neither is given `examples`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from shoal.errors import CandidateError, ShoalError
+from shoal.evolve.archive import Archive, load
+from shoal.evolve.domain import Candidate, Domain, elite_of
+from shoal.evolve.elite import cell_of
+
+SHOWN = 4000
+"""Characters that `show` may return."""
+
+RUBBISH = (
+    "",
+    " ",
+    "\x00",
+    "\ud800",
+    "{{program}}",
+    "I am sorry, but I cannot help with that.",
+    "```\n```",
+    "(" * 5000,
+    "-" * 5000,
+    "1 " * 5000,
+    "\n" * 5000,
+    "é漢字🐟",
+    "9" * 5000,
+)
+"""Texts that no parser may trip over: each is a program, or refused by CandidateError."""
+
+
+def check_domain(domain: Domain, examples: Sequence[str] = (), *, rounds: int = 2) -> None:
+    """All checks. They evaluate about a dozen programs for `rounds` rounds."""
+    check_parsing(domain, examples)
+    check_operators(domain)
+    check_evaluation(domain, examples, rounds=rounds)
+    check_texts(domain, examples)
+
+
+def sample_candidates(domain: Domain, examples: Sequence[str] = (), count: int = 4) -> list[Candidate]:
+    """Different programs to check with."""
+    texts = [*examples, *domain.starters().values()]
+    rng = random.Random(0)
+    texts += [operator("new", None, rng) for operator in domain.operators.values() for _ in range(count)]
+    found = {candidate.digest: candidate for candidate in map(domain.parse, texts)}
+    assert len(found) >= 2, (
+        f"{domain.name}: the checks need two different programs; give starters, an operator, or examples"
+    )
+    return list(found.values())[: max(2, count)]
+
+
+def check_parsing(domain: Domain, examples: Sequence[str] = ()) -> None:
+    """Parsing is a function, refuses by CandidateError only, and the plain form is the same program."""
+    for text in RUBBISH:
+        try:
+            domain.parse(text)
+        except CandidateError as error:
+            assert str(error).strip(), f"{domain.name}: the refusal of {text[:20]!r} does not say why"
+        except ShoalError as error:
+            raise AssertionError(
+                f"{domain.name}: {text[:20]!r} raised {type(error).__name__}, not CandidateError"
+            ) from error
+    for candidate in sample_candidates(domain, examples):
+        again = domain.parse(candidate.source)
+        assert again.digest == candidate.digest, f"{domain.name}: parsing twice gives two identities"
+        plain = domain.plain(candidate)
+        assert domain.parse(plain).digest == candidate.digest, (
+            f"{domain.name}: the plain form is another program"
+        )
+        fenced = f"Here it is:\n\n```\n{candidate.source}\n```\nGood luck!"
+        assert domain.read(fenced).digest == candidate.digest, (
+            f"{domain.name}: a program in a fence is read as another one"
+        )
+
+
+def check_operators(domain: Domain, calls: int = 8) -> None:
+    """Operators are deterministic from their generator, touch no other, and write programs."""
+    for name, operator in domain.operators.items():
+        state = random.getstate()
+        written: list[list[str]] = []
+        for _ in range(2):
+            rng, texts, parent = random.Random(name), [], None
+            for call in range(calls):
+                parent = operator("mutate" if call % 3 else "new", parent, rng)
+                texts.append(parent)
+            written.append(texts)
+        assert written[0] == written[1], (
+            f"{domain.name}: operator {name} does not repeat itself from one seed"
+        )
+        assert random.getstate() == state, f"{domain.name}: operator {name} draws from the global generator"
+        assert len(set(written[0])) > 1, f"{domain.name}: operator {name} writes the same program every time"
+        for text in written[0]:
+            domain.parse(text)
+
+
+def check_evaluation(domain: Domain, examples: Sequence[str] = (), *, rounds: int = 2) -> None:
+    """Scores are a function of program, opponent set and seed, and every program has a cell."""
+    candidates = sample_candidates(domain, examples)
+    limit = len(candidates) if domain.opponent_limit is None else domain.opponent_limit
+    opponents = candidates[: min(3, limit)]
+
+    def fresh(some: Sequence[Candidate], against: Sequence[Candidate], seed: int = 5) -> list[object]:
+        outcomes = domain.play(some, domain.opponent_set(against), seed=seed, rounds=rounds)
+        return [(list(map(float, outcome.scores)), dict(outcome.measures)) for outcome in outcomes]
+
+    together = fresh(candidates, opponents)
+    assert together == fresh(candidates, opponents), f"{domain.name}: playing twice gives different scores"
+    alone = [fresh([candidate], opponents)[0] for candidate in candidates]
+    assert together == alone, f"{domain.name}: a score depends on the other candidates in the call"
+    assert together == fresh(candidates, [*reversed(opponents), *opponents]), (
+        f"{domain.name}: a score depends on the order or the repetition of opponents"
+    )
+    assert domain.play([], opponents, seed=5, rounds=rounds) == [], (
+        f"{domain.name}: nothing played gives something"
+    )
+
+    evaluations = domain.evaluate(candidates, opponents, seed=5, rounds=rounds)
+    archive = Archive(domain.axes, domain.evaluator(opponents, seed=5, rounds=rounds))
+    for candidate, evaluation in zip(candidates, evaluations, strict=True):
+        assert evaluation.evaluator == archive.evaluator
+        cell = cell_of(domain.axes, evaluation.measures)
+        assert all(0 <= index < axis.bins for index, axis in zip(cell, domain.axes, strict=True))
+        archive.add(elite_of(candidate, evaluation))
+    assert load(archive.snapshot()) == archive, f"{domain.name}: its archive does not survive being saved"
+    ids = {
+        archive.evaluator,
+        domain.evaluator(opponents, seed=6, rounds=rounds),
+        domain.evaluator(opponents, seed=5, rounds=rounds + 1),
+        domain.evaluator(opponents[:-1], seed=5, rounds=rounds),
+    }
+    assert len(ids) == (4 if opponents else 3), (
+        f"{domain.name}: different conditions have the same evaluator id"
+    )
+    duels = domain.duel(candidates, opponents, seed=5, rounds=rounds)
+    assert [[duel.opponent for duel in row] for row in duels] == [
+        [opponent.digest for opponent in opponents] for _ in candidates
+    ], f"{domain.name}: duels are not one row per candidate with one entry per opponent"
+
+
+def check_texts(domain: Domain, examples: Sequence[str] = ()) -> None:
+    """Prompts have their places, and what is shown is short."""
+    prompts = domain.prompts
+    candidate = sample_candidates(domain, examples)[0]
+    plain = domain.plain(candidate)
+    assert prompts.ask_new().user.strip(), f"{domain.name}: the new prompt is empty"
+    assert prompts.ask_new().system.strip(), f"{domain.name}: the system prompt is empty"
+    for request in (
+        prompts.ask_mutate(plain),
+        prompts.ask_mutate(plain, "it loses"),
+        prompts.ask_repair(plain, "?"),
+    ):
+        assert plain.strip("\n") in request.user, (
+            f"{domain.name}: the {request.task} prompt does not show the program"
+        )
+        assert request.prompts, f"{domain.name}: the {request.task} prompt has no id"
+    (evaluation,) = domain.evaluate([candidate], [])
+    assert domain.feedback(evaluation).strip(), f"{domain.name}: there is no feedback"
+    for text in (domain.show(candidate), domain.show(candidate, evaluation)):
+        assert 0 < len(text) <= SHOWN, (
+            f"{domain.name}: show gives {len(text)} characters, at most {SHOWN} are wanted"
+        )

@@ -1,0 +1,234 @@
+"""The seam between a search and what is searched: a domain.
+
+A domain says how to read a program (`parse`) and how it does (`play`); everything else has a default.
+`evaluate` is what a search calls: it sorts out the opponents, remembers what was played, checks what
+came out, and labels every number with the evaluator it belongs to. `docs/domains.md` builds one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from shoal.errors import CandidateError, ConfigError, DomainError
+from shoal.evolve.elite import UNKNOWN, Axis, Elite, Evaluation, Origin, cell_of
+from shoal.evolve.evaluations import EvaluationCache
+from shoal.evolve.extraction import extract_programs
+from shoal.evolve.generality import Duel
+from shoal.evolve.prompts import Prompts, generic_prompts
+
+Task = Literal["new", "mutate"]
+
+ANSWERS_TRIED = 4
+"""How many readings of one model answer are parsed before it counts as no program."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A parsed program. Equal `canonical` texts mean equal behaviour, so `digest` is its identity."""
+
+    source: str
+    canonical: str
+    program: Any = None
+
+    @cached_property
+    def digest(self) -> str:
+        return hashlib.sha256(self.canonical.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a candidate did: one score per round, and its measures averaged over the rounds."""
+
+    scores: Sequence[float]
+    measures: Mapping[str, float]
+
+
+class Operator(Protocol):
+    """A way to make programs without a language model. The same `rng` state gives the same text."""
+
+    def __call__(self, task: Task, parent_source: str | None, rng: random.Random) -> str: ...
+
+
+class Domain(ABC):
+    """What is searched. Subclasses give `name`, `axes`, `parse` and `play`, and replace what they like."""
+
+    name: str
+    version: int = 1
+    """Raised whenever the same program may get another score than before."""
+    axes: tuple[Axis, ...]
+    opponent_limit: int | None = None
+    """Opponents that `play` can take at once; None: any number."""
+    cache_size: int = 20_000
+
+    @abstractmethod
+    def parse(self, text: str) -> Candidate:
+        """The program of a text. Raises CandidateError with a message that helps to repair it, for any
+        other text, within bounded time."""
+
+    @abstractmethod
+    def play(
+        self, candidates: Sequence[Candidate], opponents: Sequence[Candidate], *, seed: int, rounds: int
+    ) -> Sequence[Outcome]:
+        """One outcome per candidate, each against all opponents. All candidates meet the same conditions,
+        which depend on `seed` alone, and do not influence each other."""
+
+    @property
+    def rules(self) -> str:
+        """Everything besides opponents and seeds that scores depend on, as text."""
+        return ""
+
+    @property
+    def operators(self) -> Mapping[str, Operator]:
+        """Operators that need no model, by name."""
+        return {}
+
+    @property
+    def prompts(self) -> Prompts:
+        """What a language model is asked."""
+        return generic_prompts(self.name)
+
+    @property
+    def grammar(self) -> str | None:
+        """A GBNF grammar of which every sentence is a program, for servers that take one."""
+        return None
+
+    def starters(self) -> Mapping[str, str]:
+        """Sources to begin with, by name: first opponents, seeds, and examples for the test kit."""
+        return {}
+
+    def looks_like_code(self, line: str) -> bool:
+        """Whether a line of an answer without fences may belong to a program."""
+        return bool(line.strip())
+
+    def plain(self, candidate: Candidate) -> str:
+        """The program as text without anything that its author could address to a reader. Programs of
+        strangers are shown to models in this form."""
+        return candidate.canonical
+
+    def show(self, candidate: Candidate, evaluation: Evaluation | None = None) -> str:
+        """A few lines for people."""
+        lines = candidate.source.strip().splitlines()
+        text = "\n".join(line[:110] for line in lines[:20]) + ("\n…" if len(lines) > 20 else "")
+        return text if evaluation is None else f"fitness {evaluation.fitness:.4g}\n{text}"
+
+    def feedback(self, evaluation: Evaluation, duels: Sequence[tuple[str, Duel]] = ()) -> str:
+        """What the informed mode tells a model about a parent: its score, and the opponents it lost to."""
+        lost = [name for name, duel in duels if duel.outcome == "loss"]
+        text = f"It scores {evaluation.fitness:.4g} (standard error {evaluation.standard_error:.2g})."
+        return text + (f" It loses to: {', '.join(lost)}." if lost else "")
+
+    def duel(
+        self, candidates: Sequence[Candidate], opponents: Sequence[Candidate], *, seed: int, rounds: int
+    ) -> list[list[Duel]]:
+        """Each candidate against each opponent alone, as held-out generality needs it. By default the two
+        are played without opponents and their scores compared."""
+        own = self.evaluate(candidates, (), seed=seed, rounds=rounds)
+        others = self.evaluate(opponents, (), seed=seed, rounds=rounds)
+        return [
+            [Duel(opponent.digest, one.mean, other.mean, rounds)
+             for opponent, other in zip(opponents, others, strict=True)]
+            for one in own
+        ]  # fmt: skip
+
+    def read(self, answer: str) -> Candidate:
+        """The program within what a model wrote: prose, fences and all. Raises CandidateError."""
+        programs = extract_programs(answer, self.looks_like_code)
+        if not programs:
+            raise CandidateError("the answer holds no program: write the program in one fenced block")
+        first: CandidateError | None = None
+        for text in programs[:ANSWERS_TRIED]:
+            try:
+                return self.parse(text)
+            except CandidateError as error:
+                first = first or error
+        assert first is not None
+        raise first
+
+    def opponent_set(self, opponents: Sequence[Candidate]) -> tuple[Candidate, ...]:
+        """The opponents as a set: each program once, ordered by digest. Raises ConfigError if too many."""
+        unique = {opponent.digest: opponent for opponent in reversed(opponents)}
+        if self.opponent_limit is not None and len(unique) > self.opponent_limit:
+            raise ConfigError(
+                f"{len(unique)} opponents: {self.name} takes at most {self.opponent_limit} at once under "
+                "these rules; choose some of them"
+            )
+        return tuple(unique[digest] for digest in sorted(unique))
+
+    def evaluator(self, opponents: Sequence[Candidate], *, seed: int, rounds: int) -> str:
+        """The id under which evaluations compare: domain, rules, opponent set, seed and rounds."""
+        chosen = [opponent.digest for opponent in self.opponent_set(opponents)]
+        return identify([self.name, self.version, self.rules, chosen, seed, rounds])
+
+    def evaluate(
+        self,
+        candidates: Sequence[Candidate],
+        opponents: Sequence[Candidate],
+        *,
+        seed: int = 0,
+        rounds: int = 1,
+    ) -> list[Evaluation]:
+        """One evaluation per candidate. Equal programs are played once, and remembered ones not at all.
+
+        The result for a candidate does not depend on the others in the call, nor on the order of the
+        opponents. Raises DomainError where the domain breaks its contract.
+        """
+        if rounds < 1:
+            raise ConfigError(f"{rounds} rounds: at least one is needed")
+        chosen = self.opponent_set(opponents)
+        evaluator = self.evaluator(chosen, seed=seed, rounds=rounds)
+        opponents_id = identify([opponent.digest for opponent in chosen])
+        known: dict[str, Evaluation] = {}
+        missing: dict[str, Candidate] = {}
+        for candidate in candidates:
+            found = self._cache.get(candidate.digest, evaluator)
+            if found is None:
+                missing.setdefault(candidate.digest, candidate)
+            else:
+                known[candidate.digest] = found
+        if missing:
+            outcomes = self.play(list(missing.values()), chosen, seed=seed, rounds=rounds)
+            if len(outcomes) != len(missing):
+                raise DomainError(f"{self.name}: {len(outcomes)} outcomes for {len(missing)} candidates")
+            for digest, outcome in zip(missing, outcomes, strict=True):
+                known[digest] = self._cache.put(
+                    digest, summarise_outcome(outcome, evaluator, opponents_id, self.axes)
+                )
+        return [known[candidate.digest] for candidate in candidates]
+
+    @cached_property
+    def _cache(self) -> EvaluationCache:
+        return EvaluationCache(self.cache_size)
+
+
+def summarise_outcome(
+    outcome: Outcome, evaluator: str, opponents_id: str, axes: Sequence[Axis]
+) -> Evaluation:
+    """Count, mean and unbiased variance of the scores; refuses measures that give no cell."""
+    scores = [float(score) for score in outcome.scores]
+    if not scores or not all(map(math.isfinite, scores)):
+        raise DomainError("an outcome needs one or more finite scores")
+    measures = {name: float(value) for name, value in outcome.measures.items()}
+    cell_of(axes, measures)
+    mean = math.fsum(scores) / len(scores)
+    spread = math.fsum((score - mean) ** 2 for score in scores)
+    variance = spread / (len(scores) - 1) if len(scores) > 1 else 0.0
+    return Evaluation(evaluator, opponents_id, len(scores), mean, variance, measures)
+
+
+def elite_of(candidate: Candidate, evaluation: Evaluation, origin: Origin = UNKNOWN) -> Elite:
+    """The candidate as an archive keeps it."""
+    return Elite(candidate.digest, candidate.source, (evaluation,), origin)
+
+
+def identify(parts: object) -> str:
+    """A short stable id of plain data."""
+    return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()[:32]

@@ -1,0 +1,206 @@
+"""Core War as a domain: fitness, measures and rules of the DRQ paper.
+
+A candidate stands with all opponents in one battle, over rounds with places drawn from a seed that is
+common to all candidates. Fitness is its mean share of the points (1 is an even share, the number of
+warriors the most). Battles run in the compiled engine on all cores, and foreign programs run nowhere else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple
+from functools import cached_property
+
+from shoal.corewar import (
+    Settings,
+    Warrior,
+    assemble,
+    disassemble,
+    fight_all,
+    hill,
+    starter_names,
+    starter_source,
+)
+from shoal.corewar.settings import MAX_WARRIORS
+from shoal.errors import AssemblyError, CandidateError, ConfigError, DomainError
+from shoal.evolve.domain import Candidate, Domain, Operator, Outcome
+from shoal.evolve.elite import Axis, Evaluation
+from shoal.evolve.generality import Duel
+from shoal.evolve.mutators import builtin_mutators
+from shoal.evolve.prompts import Prompts, load_prompts, redcode_grammar
+
+SPAWNED = Axis("spawned", (1, 10, 100, 1000, 10_000))
+COVERAGE = Axis("coverage", (10, 100, 500, 1000, 4000))
+LENGTH = Axis("length", (5, 12, 20, 35, 60))
+OPCODES = Axis("opcodes", (4, 6, 8, 10, 14))
+"""DRQ's axes: processes spawned, addresses executed; program length and different opcodes instead."""
+
+MAX_DUELS_AT_ONCE = 4096
+"""Battles handed to the engine in one call, which bounds the memory of the results."""
+
+_CODE = re.compile(
+    r"(?:[a-z_]\w*:?\s+){0,2}?"
+    r"(?:(?:dat|mov|add|sub|mul|div|mod|jmp|jmz|jmn|djn|cmp|seq|sne|slt|spl|nop|ldp|stp)(?:\.\w{1,2})?(?![\w.])"
+    r"|equ\s|for\s|rof\b|org\s|pin\s|end\b)",
+    re.IGNORECASE,
+)
+_PROSE = re.compile(r"[a-z]{2,}[.!?]?\s+[a-z]{2,}|[.!?]\s*$", re.IGNORECASE)
+"""Two words beside each other, or the end of a sentence: not found behind an instruction."""
+_LABEL = re.compile(r"[A-Za-z_]\w*:?\s*$")
+
+
+class CoreWar(Domain):
+    """Core War under `settings`, which are DRQ's unless given.
+
+    Sources are assembled strictly; `lenient` accepts a little more of what models write, which other
+    assemblers refuse. `threads` limits the engine.
+    """
+
+    name = "corewar"
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        axes: Sequence[Axis] = (SPAWNED, COVERAGE),
+        lenient: bool = False,
+        threads: int | None = None,
+    ) -> None:
+        self.settings = settings or hill("drq")
+        if self.settings.stop != "play-on":
+            raise ConfigError(
+                'the share of a warrior is only exact if battles play on: use hill("drq"), or stop="play-on"'
+            )
+        self.axes = tuple(axes)
+        self.lenient = lenient
+        self.threads = threads
+
+    @property
+    def opponent_limit(self) -> int:  # type: ignore[override]
+        """As many as can stand `distance` apart in the core together with the candidate."""
+        room = self.settings.core_size // max(1, self.settings.distance)
+        return max(0, min(MAX_WARRIORS, room) - 1)
+
+    @property
+    def rules(self) -> str:
+        return repr(astuple(self.settings))
+
+    @cached_property
+    def operators(self) -> Mapping[str, Operator]:
+        return builtin_mutators(self.settings)
+
+    @cached_property
+    def prompts(self) -> Prompts:
+        return load_prompts("corewar")
+
+    @property
+    def grammar(self) -> str:
+        return redcode_grammar()
+
+    def starters(self) -> Mapping[str, str]:
+        """The starter warriors that assemble under these settings."""
+        found = {name: starter_source(name) for name in starter_names()}
+        return {name: source for name, source in found.items() if self._assembles(source)}
+
+    def parse(self, text: str) -> Candidate:
+        try:
+            warrior = assemble(text, self.settings, lenient=self.lenient)
+        except AssemblyError as error:
+            raise CandidateError(str(error)) from error
+        if not warrior.code:
+            raise CandidateError(
+                "the program has no instructions: words without an instruction behind them are only labels"
+            )
+        return Candidate(text, warrior.canonical, warrior)
+
+    def play(
+        self, candidates: Sequence[Candidate], opponents: Sequence[Candidate], *, seed: int, rounds: int
+    ) -> list[Outcome]:
+        others = [_warrior(opponent) for opponent in opponents]
+        outcomes: list[Outcome] = []
+        for begin in range(0, len(candidates), MAX_DUELS_AT_ONCE):
+            warriors = [_warrior(one) for one in candidates[begin : begin + MAX_DUELS_AT_ONCE]]
+            results = fight_all(
+                [[warrior, *others] for warrior in warriors],
+                self.settings, rounds, seed=seed, statistics=True, threads=self.threads,
+            )  # fmt: skip
+            for warrior, result in zip(warriors, results, strict=True):
+                measures = {
+                    "spawned": float(result.spawned[:, 0].mean()),
+                    "coverage": float(result.coverage[:, 0].mean()),
+                    "length": float(len(warrior)),
+                    "opcodes": float(len({instruction.opcode for instruction in warrior.code})),
+                }
+                outcomes.append(Outcome(result.share[:, 0].tolist(), measures))
+        return outcomes
+
+    def duel(
+        self, candidates: Sequence[Candidate], opponents: Sequence[Candidate], *, seed: int, rounds: int
+    ) -> list[list[Duel]]:
+        """One-on-one battles; the scores are both sides' mean shares, which add up to 2 unless both die."""
+        pairs = [(one, other) for one in candidates for other in opponents]
+        duels: list[Duel] = []
+        for begin in range(0, len(pairs), MAX_DUELS_AT_ONCE):
+            part = pairs[begin : begin + MAX_DUELS_AT_ONCE]
+            results = fight_all(
+                [[_warrior(one), _warrior(other)] for one, other in part],
+                self.settings, rounds, seed=seed, threads=self.threads,
+            )  # fmt: skip
+            for (_, other), result in zip(part, results, strict=True):
+                own_share, other_share = result.share.mean(axis=0).tolist()
+                duels.append(Duel(other.digest, own_share, other_share, rounds))
+        return [
+            duels[index * len(opponents) : (index + 1) * len(opponents)] for index in range(len(candidates))
+        ]
+
+    def looks_like_code(self, line: str) -> bool:
+        text = line.strip()
+        body = text.partition(";")[0]
+        if not body:
+            return bool(text)
+        found = _CODE.match(body)
+        if found is None:
+            return bool(_LABEL.match(body)) and len(body) < 40
+        return not _PROSE.search(body, found.end())
+
+    def plain(self, candidate: Candidate) -> str:
+        """The load file: no comments, labels, names or strategy lines."""
+        warrior = _warrior(candidate)
+        lines = disassemble(warrior).splitlines()
+        return "\n".join(line for line in lines if not line.startswith(";")) + "\n"
+
+    def show(self, candidate: Candidate, evaluation: Evaluation | None = None) -> str:
+        warrior = _warrior(candidate)
+        name = " ".join("".join(c if c.isprintable() else " " for c in warrior.name[:60]).split())
+        lines = [f"{name}: {len(warrior)} instructions, {candidate.digest[:12]}"]
+        if evaluation is not None:
+            measures = ", ".join(f"{key} {value:g}" for key, value in sorted(evaluation.measures.items()))
+            lines.append(f"share {evaluation.mean:.3f} ± {evaluation.standard_error:.3f}; {measures}")
+        code = [line for line in self.plain(candidate).splitlines() if line.strip()]
+        return "\n".join([*lines, *code[:16], *(["…"] if len(code) > 16 else [])])
+
+    def feedback(self, evaluation: Evaluation, duels: Sequence[tuple[str, Duel]] = ()) -> str:
+        lines = [
+            f"Its share of the points is {evaluation.mean:.2f} (1.00 is an even share, more is better); it "
+            f"spawned {evaluation.measures['spawned']:.0f} processes and executed "
+            f"{evaluation.measures['coverage']:.0f} different cells."
+        ]
+        lines += [
+            f"- alone against {name}: {duel.outcome}, {duel.own:.2f} to {duel.other:.2f}"
+            for name, duel in duels
+            if duel.outcome != "win"
+        ]
+        return "\n".join(lines)
+
+    def _assembles(self, source: str) -> bool:
+        try:
+            return bool(assemble(source, self.settings).code)
+        except AssemblyError:
+            return False
+
+
+def _warrior(candidate: Candidate) -> Warrior:
+    if not isinstance(candidate.program, Warrior):
+        raise DomainError("this candidate was not parsed by the Core War domain")
+    return candidate.program

@@ -1,0 +1,212 @@
+"""Numbers about archives: pure functions of archives, records of fills, and lists of results.
+
+With C cells in the grid, E the elites, f their fitness under the archive's evaluator, o an offset:
+
+    coverage              |E| / C
+    QD-score              sum over E of (f - o)
+    normalised QD-score   QD-score / C
+    best                  greatest f
+
+These are pyribs' definitions. The offset is the least fitness that is possible, so that filling a cell
+never lowers the score; where fitness is never negative, as in Core War, it is 0. Sums are exact
+(`math.fsum`), so equal archives have equal numbers whatever their history.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.errors import ConfigError
+from shoal.evolve.archive import Archive
+from shoal.evolve.elite import MIXED, Axis, Cell, Elite, Evaluation
+
+
+class Summary(NamedTuple):
+    """The state of an archive in numbers; `best` and `mean` are None for an empty one."""
+
+    filled: int
+    cells: int
+    coverage: float
+    qd_score: float
+    normalised_qd_score: float
+    best: float | None
+    mean: float | None
+
+
+def coverage(archive: Archive) -> float:
+    return len(archive) / archive.capacity
+
+
+def qd_score(archive: Archive, offset: float = 0.0) -> float:
+    return math.fsum(archive.fitness(elite) - offset for elite in archive)
+
+
+def normalised_qd_score(archive: Archive, offset: float = 0.0) -> float:
+    return qd_score(archive, offset) / archive.capacity
+
+
+def summarise(archive: Archive, offset: float = 0.0) -> Summary:
+    values = [archive.fitness(elite) for elite in archive]
+    score = qd_score(archive, offset)
+    return Summary(
+        len(archive),
+        archive.capacity,
+        coverage(archive),
+        score,
+        score / archive.capacity,
+        max(values, default=None),
+        math.fsum(values) / len(values) if values else None,
+    )
+
+
+def merge_raw(archives: Sequence[Archive]) -> Archive:
+    """The merged archive of the DEI paper: the greatest number of each cell, although the numbers were
+    found against different opponents and grow with how many there were. Shown beside `merge_common`."""
+    axes = _common_axes(archives)
+    merged = Archive(axes, MIXED)
+    for archive in archives:
+        for elite in archive:
+            merged.add(elite.with_evaluation(archive.evaluation(elite)))
+    return merged
+
+
+def merge_common(
+    archives: Sequence[Archive], evaluate: Callable[[Sequence[Elite]], Sequence[Evaluation]]
+) -> Archive:
+    """The merged archive without that confound: every elite, fitness and measures alike, is evaluated anew by
+    one common evaluator and then placed. `evaluate` gets each program once and gives one evaluation each."""
+    axes = _common_axes(archives)
+    first = {elite.digest: elite for archive in reversed(archives) for elite in archive}
+    elites = [first[digest] for digest in sorted(first)]
+    evaluations = list(evaluate(elites))
+    evaluators = {evaluation.evaluator for evaluation in evaluations}
+    if len(evaluations) != len(elites) or len(evaluators) > 1:
+        raise ConfigError("a common merge needs one evaluation per program, all by the same evaluator")
+    merged = Archive(axes, evaluators.pop() if evaluators else MIXED)
+    again = {elite.digest: evaluation for elite, evaluation in zip(elites, evaluations, strict=True)}
+    for archive in archives:
+        for elite in archive:
+            merged.add(elite.with_evaluation(again[elite.digest]))
+    return merged
+
+
+def _common_axes(archives: Sequence[Archive]) -> tuple[Axis, ...]:
+    if not archives:
+        raise ConfigError("there is no archive to merge")
+    if len({archive.axes for archive in archives}) > 1:
+        raise ConfigError(
+            "archives with different axes cannot be merged: place their elites in one grid first"
+        )
+    return archives[0].axes
+
+
+def niche_novelty(received: Iterable[Cell], previous: Archive | Iterable[Cell]) -> float | None:
+    """DEI's eta: the share of received champions whose cell was empty in the receiver's archive of the round
+    before. None without any, since there is no share of nothing."""
+    held = {cell for cell, _ in previous.items()} if isinstance(previous, Archive) else set(previous)
+    cells = list(received)
+    return sum(cell not in held for cell in cells) / len(cells) if cells else None
+
+
+class Fill(NamedTuple):
+    """A program came into a cell: one record per "new" or "improved", in the order in which it happened."""
+
+    cell: Cell
+    model: str
+    digest: str
+
+
+class Contribution(NamedTuple):
+    """What one model did for an archive: cells that it filled first, holds last, and filled as the only
+    one of all models; `filled` counts the cells that it held at any time."""
+
+    first: int
+    last: int
+    unique: int
+    filled: int
+
+
+def contributions(fills: Iterable[Fill]) -> dict[str, Contribution]:
+    """Per model, by name. First and last add up to the number of cells that were ever filled."""
+    history: dict[Cell, list[str]] = {}
+    for fill in fills:
+        history.setdefault(fill.cell, []).append(fill.model)
+    models = sorted({model for filled in history.values() for model in filled})
+    return {
+        model: Contribution(
+            sum(filled[0] == model for filled in history.values()),
+            sum(filled[-1] == model for filled in history.values()),
+            sum(set(filled) == {model} for filled in history.values()),
+            sum(model in filled for filled in history.values()),
+        )
+        for model in models
+    }
+
+
+class Interval(NamedTuple):
+    """A value with the bootstrap interval around it."""
+
+    value: float
+    low: float
+    high: float
+
+
+def bootstrap(
+    values: Sequence[float], *, seed: int = 0, level: float = 0.95, resamples: int = 10_000
+) -> Interval:
+    """The mean of some runs with its percentile interval. The same arguments give the same numbers; with a
+    single run the interval is that number, which says nothing about its spread."""
+    sample = _sample(values, level)
+    means = _resampled_means(sample, np.random.default_rng(seed), resamples)
+    return Interval(float(sample.mean()), *_percentiles(means, level))
+
+
+def bootstrap_difference(
+    ours: Sequence[float],
+    theirs: Sequence[float],
+    *,
+    paired: bool = False,
+    seed: int = 0,
+    level: float = 0.95,
+    resamples: int = 10_000,
+) -> Interval:
+    """Mean of `ours` less mean of `theirs`. `paired` when both lists are in the order of the same seeds."""
+    one, other = _sample(ours, level), _sample(theirs, level)
+    if paired:
+        if len(one) != len(other):
+            raise ConfigError(f"{len(one)} and {len(other)} values cannot be pairs")
+        return bootstrap((one - other).tolist(), seed=seed, level=level, resamples=resamples)
+    rng = np.random.default_rng(seed)
+    means = _resampled_means(one, rng, resamples) - _resampled_means(other, rng, resamples)
+    return Interval(float(one.mean() - other.mean()), *_percentiles(means, level))
+
+
+_Values = np.ndarray[tuple[int], np.dtype[np.float64]]
+
+
+def _sample(values: Sequence[float], level: float) -> _Values:
+    if not values or not all(map(math.isfinite, values)):
+        raise ConfigError("a bootstrap needs one or more finite values")
+    if not 0 < level < 1:
+        raise ConfigError(f"level {level}: give a number between 0 and 1, such as 0.95")
+    return np.array(list(values), dtype=np.float64)
+
+
+def _resampled_means(sample: _Values, rng: np.random.Generator, resamples: int) -> _Values:
+    drawn = rng.integers(0, len(sample), size=(resamples, len(sample)))
+    means: _Values = sample[drawn].mean(axis=1)
+    return means
+
+
+def _percentiles(means: _Values, level: float) -> tuple[float, float]:
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def holders(archive: Archive) -> Mapping[Cell, str]:
+    """Which model's program is in each cell."""
+    return {cell: elite.origin.model for cell, elite in archive.items()}

@@ -1,0 +1,94 @@
+"""Redcode without a language model: operators that each know one style of playing, and one that knows none.
+
+    rng = random.Random(1)
+    bomber = builtin_mutators()["bomber"]
+    source = bomber("new", None, rng)
+    source = bomber("mutate", source, rng)
+
+They stand in for models with different priors: they need nothing, cost nothing, and are deterministic from
+the generator they are given. They write ICWS'94 without P-space.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Literal
+
+from shoal.corewar import Settings, Warrior, assemble, disassemble
+from shoal.errors import AssemblyError, ConfigError
+from shoal.evolve.mutators.editing import Program, edit
+from shoal.evolve.mutators.style import Style
+from shoal.evolve.mutators.styles import STYLES
+
+__all__ = ["Mutator", "builtin_mutators"]
+
+ATTEMPTS = 8
+"""Tries to make a mutation that differs from its parent."""
+
+
+class Mutator:
+    """One style as an operator. The text it returns assembles under `settings`, and a mutation differs
+    from its parent unless chance undid it eight times."""
+
+    def __init__(self, style: Style, settings: Settings) -> None:
+        if settings.standard == "88":
+            raise ConfigError("the builtin mutators write ICWS'94: choose a '94 hill, or a model")
+        self.style = style
+        self.settings = settings
+
+    @property
+    def name(self) -> str:
+        return self.style.name
+
+    def __call__(self, task: Literal["new", "mutate"], parent_source: str | None, rng: random.Random) -> str:
+        """A new program, or a changed parent; a parent that does not assemble gives a new program."""
+        parent = self._assembled(parent_source) if task == "mutate" and parent_source is not None else None
+        if parent is None or not parent.code:
+            return self._new(rng)
+        for _ in range(ATTEMPTS):
+            child = self._child(parent, rng)
+            if child.digest != parent.digest:
+                break
+        return disassemble(child)
+
+    def _new(self, rng: random.Random) -> str:
+        source = f";redcode-94\n;name {self.name} {rng.getrandbits(20):05x}\n" + self.style.new(
+            rng, self.settings
+        )
+        if self._assembled(source) is not None:
+            return source
+        # Only on hills with short programs: the style's first part, as long as is allowed.
+        roomy = assemble(
+            source, Settings(core_size=self.settings.core_size, length=min(100, self.settings.core_size))
+        )
+        code = roomy.code[: self.settings.length]
+        return disassemble(self._warrior(Program(list(code), min(roomy.start, len(code) - 1)), rng))
+
+    def _child(self, parent: Warrior, rng: random.Random) -> Warrior:
+        program = Program(list(parent.code), min(parent.start, len(parent) - 1))
+        edits = 1
+        while edits < 6 and rng.random() < self.style.boldness:
+            edits += 1
+        for _ in range(edits):
+            edit(program, self.style, self.settings, rng)
+        return self._warrior(program, rng)
+
+    def _warrior(self, program: Program, rng: random.Random) -> Warrior:
+        return Warrior(
+            tuple(program.code), program.start,
+            name=f"{self.name} {rng.getrandbits(20):05x}", author="Shoal", core_size=self.settings.core_size,
+        )  # fmt: skip
+
+    def _assembled(self, source: str) -> Warrior | None:
+        for lenient in (False, True):
+            try:
+                return assemble(source, self.settings, lenient=lenient)
+            except AssemblyError:
+                continue
+        return None
+
+
+def builtin_mutators(settings: Settings = Settings()) -> Mapping[str, Mutator]:
+    """All of them by name, for programs under `settings`."""
+    return {style.name: Mutator(style, settings) for style in STYLES}

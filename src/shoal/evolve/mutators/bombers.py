@@ -1,0 +1,161 @@
+"""Styles that attack blindly: bombs in even steps, sweeps over the whole core, and jumps into a pit."""
+
+from __future__ import annotations
+
+import random
+
+from shoal.corewar import Settings
+from shoal.evolve.mutators.style import Style, anywhere, bomb, nearby, repeat, step, taste
+
+# ---- bomber: throws instructions over the core in even steps ----------------------------------------------
+
+
+def _dwarf(rng: random.Random, settings: Settings) -> str:
+    by = step(rng, settings, rng.choice((4, 5, 8)))
+    again = rng.choice(("jmp loop, 0", f"djn.b loop, #{rng.randint(400, 1999)}", "jmp loop, <-20"))
+    return f"""
+        org   loop
+ptr     dat   #0, #{by}
+loop    add.ab #{by}, ptr
+        mov.i bomb, @ptr
+        {again}
+        mov.i bomb, >ptr
+        jmp   -1, 0
+bomb    {bomb(rng)}
+        end
+"""
+
+
+def _stone(rng: random.Random, settings: Settings) -> str:
+    by = step(rng, settings, 5)
+    return f"""
+        org   stone
+stone   spl   #0, #{by}
+loop    add.b stone, bomb
+        mov.i bomb, @bomb
+        jmp   loop, 0
+bomb    dat   #0, #{rng.randint(0, 4) * 5}
+        end
+"""
+
+
+def _double(rng: random.Random, settings: Settings) -> str:
+    by, apart = step(rng, settings, 10), rng.choice((5, 15, 25, 100))
+    first = "" if rng.random() < 0.5 else "spl #0, 0"
+    return f"""
+        org   begin
+ptr     dat   #{apart + 20}, #20
+begin   {first or "nop 0, 0"}
+loop    add.f inc, ptr
+        mov.i bomb, @ptr
+        mov.i {rng.choice(("bomb", "stun"))}, *ptr
+        djn.b loop, #{rng.randint(300, 1500)}
+        jmp   loop, <{-rng.randint(5, 60)}
+inc     dat   #{by}, #{by}
+stun    spl   0, 0
+bomb    {bomb(rng)}
+        end
+"""
+
+
+def _bomb_fragment(rng: random.Random, settings: Settings) -> str:
+    return rng.choice((
+        f"mov.i 2, {rng.choice('>}<')}{anywhere(rng, settings)}\njmp 2, 0\n{bomb(rng)}",
+        f"add.ab #{step(rng, settings)}, 3\nmov.i 2, @2\njmp -2, 0\n{bomb(rng)}",
+        f"mov.i {rng.randint(1, 9)}, @{rng.randint(1, 9)}",
+        f"sub.x #{step(rng, settings)}, {rng.randint(-6, 6)}",
+    ))  # fmt: skip
+
+
+BOMBER = Style("bomber", (_dwarf, _stone, _double), (_bomb_fragment,), step, taste(constant=14, mode=1))
+
+
+# ---- clear: sweeps the core cell by cell ------------------------------------------------------------------
+
+
+def _sweep(rng: random.Random, settings: Settings) -> str:
+    stream = rng.choice(
+        ("jmp loop, 0", "djn.f loop, {ptr", f"djn.f loop, <{-rng.randint(30, 900)}", "jmp loop, {ptr")
+    )
+    many = rng.choice(("spl #0, 0", "spl #0, <-20", "nop 0, 0", "spl 1, 0", "spl 2, 0"))
+    return f"""
+        org   begin
+ptr     dat   #stun-ptr, #last-ptr+{rng.randint(3, 60)}
+begin   {many}
+loop    mov.i *ptr, {rng.choice("><")}ptr
+{repeat("        mov.i *ptr, >ptr", rng.randint(0, 1))}
+        {stream}
+        jmp   loop, 0
+stun    {rng.choice(("spl #kill-ptr, #last-ptr+5", "dat #kill-ptr, #last-ptr+5"))}
+kill    dat   #kill-ptr, #last-ptr+5
+last    end
+"""
+
+
+def _gate(rng: random.Random, settings: Settings) -> str:
+    away = rng.randint(2, 40)
+    return f"""
+        org   wait
+ptr     dat   #{-away}, #last-ptr+6
+wait    {rng.choice(("spl #0, <-" + str(away), "jmp 1, <-" + str(away), "spl 0, <-" + str(away)))}
+        {rng.choice(("mov.i bomb, >ptr", "mov.i bomb, <ptr", "mov.i bomb, }ptr"))}
+        {rng.choice(("djn.f -1, <-" + str(away), "jmp -1, <-" + str(away), "jmp wait, <-" + str(away)))}
+bomb    dat   <{-away}, #last-ptr+6
+last    end
+"""
+
+
+def _clear_fragment(rng: random.Random, settings: Settings) -> str:
+    return rng.choice((
+        f"mov.i {rng.randint(1, 8)}, >{rng.randint(-8, 8)}\njmp -1, 0",
+        "spl #0, 0",
+        f"djn.f -1, <{-rng.randint(5, 400)}",
+        f"jmp 0, <{-rng.randint(2, 40)}",
+        f"mov.i 2, >2\njmp -1, 0\ndat #0, #{rng.randint(4, 60)}",
+    ))  # fmt: skip
+
+
+CLEAR = Style("clear", (_sweep, _gate), (_clear_fragment,), nearby, taste(mode=6, delete=5))
+
+
+# ---- vampire: throws jumps that lead into a pit -----------------------------------------------------------
+
+
+def _vampire(rng: random.Random, settings: Settings) -> str:
+    by = step(rng, settings, 5)
+    tour = rng.choice((settings.core_size // 5, rng.randint(200, 1500)))
+    again = rng.choice((f"djn.b loop, #{tour}", "jmp loop, 0"))
+    pit = rng.choice((
+        "spl 0, 0\n        jmp pit, 0",
+        f"spl 1, <{anywhere(rng, settings)}\n        jmp pit, 0",
+        f"mov.i bait, <{anywhere(rng, settings)}\n        spl pit, 0\n        jmp pit, 0",
+        "spl #0, 0\n        jmp pit, <-30",
+    ))  # fmt: skip
+    return f"""
+        org   loop
+pit     {pit}
+{repeat("        dat   0, 0", rng.randint(0, 3))}
+fang    jmp   pit-{by}, {by}
+loop    mov.i fang, @fang
+        add.f inc, fang
+        {again}
+{repeat("        spl   #0, 0", rng.randint(0, 1))}
+clear   mov.i bait, >fang
+        jmp   clear, 0
+inc     dat   #-{by}, #{by}
+bait    dat   #0, #bait-fang+3
+        end
+"""
+
+
+def _vampire_fragment(rng: random.Random, settings: Settings) -> str:
+    by = step(rng, settings, 5)
+    return rng.choice((
+        f"jmp -{by}, {by}",
+        f"mov.i 3, @3\nadd.f 3, 2\njmp -2, 0\njmp -{by}, {by}\ndat #-{by}, #{by}",
+        "spl 0, 0\njmp -1, 0",
+        f"spl 1, <{anywhere(rng, settings)}\njmp -1, 0",
+    ))  # fmt: skip
+
+
+VAMPIRE = Style("vampire", (_vampire,), (_vampire_fragment,), step, taste(swap=1, splice=6))

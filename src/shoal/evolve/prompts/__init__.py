@@ -1,0 +1,127 @@
+"""What models are asked: texts with a name and a version, filled in at `{{places}}`.
+
+A request records the id of every text that went into it (name, version, digest), so that two runs can be
+told apart by their prompts. In the blind mode, as in the DEI and DRQ papers, a request shows the parent
+and nothing about how it does; the informed mode adds the score and the losses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from importlib import resources
+
+import msgspec
+
+from shoal.errors import ConfigError
+
+_PLACE = re.compile(r"\{\{(\w+)\}\}")
+_HEADER = re.compile(r"\A<!-- version (\d+) -->\n+")
+
+PROGRAM_SHOWN = 1 << 14
+"""Characters of a program or an error message that a request shows."""
+
+
+class Prompt(msgspec.Struct, frozen=True):
+    """A text with a version. `render` fills every place exactly once and nothing else."""
+
+    name: str
+    version: int
+    text: str
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @property
+    def id(self) -> str:
+        return f"{self.name}@{self.version}:{self.digest[:12]}"
+
+    @property
+    def places(self) -> frozenset[str]:
+        return frozenset(_PLACE.findall(self.text))
+
+    def render(self, **values: str) -> str:
+        if set(values) != self.places:
+            raise ConfigError(
+                f"prompt {self.name!r} has the places {sorted(self.places)}, and was given {sorted(values)}"
+            )
+        # One pass: what is filled in may itself contain braces.
+        return _PLACE.sub(lambda place: values[place.group(1)], self.text)
+
+
+class Request(msgspec.Struct, frozen=True):
+    """One stateless question to a model, and the ids of the texts it was made of."""
+
+    task: str
+    system: str
+    user: str
+    prompts: tuple[str, ...]
+
+
+class Prompts(msgspec.Struct, frozen=True):
+    """The texts of a domain. Places: `mutate` has program; `informed` has program and feedback; `repair`
+    has program and problems; `system` and `new` have none."""
+
+    system: Prompt
+    new: Prompt
+    mutate: Prompt
+    informed: Prompt
+    repair: Prompt
+
+    def ask_new(self) -> Request:
+        return self._request("new", self.new)
+
+    def ask_mutate(self, program: str, feedback: str | None = None) -> Request:
+        """Blind without `feedback`, informed with it."""
+        if feedback is None:
+            return self._request("mutate", self.mutate, program=_shown(program))
+        return self._request("mutate", self.informed, program=_shown(program), feedback=_shown(feedback))
+
+    def ask_repair(self, program: str, problems: str) -> Request:
+        return self._request("repair", self.repair, program=_shown(program), problems=_shown(problems))
+
+    def _request(self, task: str, prompt: Prompt, **values: str) -> Request:
+        return Request(task, self.system.render(), prompt.render(**values), (self.system.id, prompt.id))
+
+
+def load_prompt(name: str) -> Prompt:
+    """A text that comes with the package; its first line is `<!-- version N -->`."""
+    file = resources.files(__name__) / f"{name}.md"
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"no prompt is called {name!r}") from None
+    header = _HEADER.match(text)
+    if header is None:
+        raise ConfigError(f"prompt {name!r} does not begin with <!-- version N -->")
+    return Prompt(name, int(header.group(1)), text[header.end() :])
+
+
+def load_prompts(domain: str) -> Prompts:
+    """The texts `DOMAIN-system.md`, `-new.md`, `-mutate.md`, `-informed.md` and `-repair.md`."""
+    return Prompts(*(load_prompt(f"{domain}-{part}") for part in Prompts.__struct_fields__))
+
+
+def generic_prompts(domain: str, description: str = "", version: int = 1) -> Prompts:
+    """Texts for a domain that has none of its own; `description` explains its language to a model."""
+    about = description or f"You write programs of the domain {domain}."
+    texts = {
+        "system": f"{about}\nAnswer with exactly one program in one fenced block and nothing else.",
+        "new": "Write a new program.",
+        "mutate": "Change this program so that it does better:\n\n```\n{{program}}\n```",
+        "informed": "Change this program so that it does better:\n\n```\n{{program}}\n```\n\n{{feedback}}",
+        "repair": "This program is not valid:\n\n```\n{{program}}\n```\n\n{{problems}}\n\nCorrect it.",
+    }
+    return Prompts(**{part: Prompt(f"{domain}-{part}", version, text) for part, text in texts.items()})
+
+
+def redcode_grammar() -> str:
+    """A GBNF grammar (llama.cpp's form) of which every sentence assembles under the '94 rules."""
+    return (resources.files(__name__) / "redcode.gbnf").read_text(encoding="utf-8")
+
+
+def _shown(text: str) -> str:
+    if len(text) <= PROGRAM_SHOWN:
+        return text.strip("\n")
+    return text[:PROGRAM_SHOWN] + "\n…"

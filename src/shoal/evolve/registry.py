@@ -1,0 +1,68 @@
+"""Finding a domain by name. Packages register theirs under the entry point group `shoal.domains`."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from shoal.errors import ConfigError
+from shoal.evolve.domain import Domain
+
+GROUP = "shoal.domains"
+BUILTIN = {"corewar": "shoal.evolve.domains.corewar:CoreWar"}
+"""Ours, so that they are found without an installation too."""
+
+
+def domain_names() -> list[str]:
+    """The names that `find_domain` knows."""
+    return sorted({*BUILTIN, *(entry.name for entry in entry_points(group=GROUP))})
+
+
+def find_domain(name: str, **options: Any) -> Domain:
+    """The domain of this name, or of an importable `module:Class`, made with `options`."""
+    target = name if ":" in name else _target(name)
+    made = _load(name, target)(**options)
+    if not isinstance(made, Domain):
+        raise ConfigError(
+            f"domain {name!r} is {target}, which gives a {type(made).__name__}: it must be a subclass of "
+            "shoal.evolve.Domain, or a function that returns an instance of one"
+        )
+    return made
+
+
+def _target(name: str) -> str:
+    registered = {entry.value for entry in _registered(name)} | {BUILTIN.get(name, "")} - {""}
+    if not registered:
+        raise ConfigError(
+            f"no domain is called {name!r}: known are {', '.join(domain_names())}. A package registers one "
+            f'under [project.entry-points."{GROUP}"] as {name} = "module:Class"; for one that is not '
+            "installed give module:Class itself"
+        )
+    if len(registered) > 1:
+        raise ConfigError(
+            f"domain {name!r} is registered more than once ({', '.join(sorted(registered))}): uninstall one "
+            "of the packages, or name the one you mean as module:Class"
+        )
+    return registered.pop()
+
+
+def _registered(name: str) -> list[EntryPoint]:
+    return [entry for entry in entry_points(group=GROUP) if entry.name == name]
+
+
+def _load(name: str, target: str) -> Callable[..., Any]:
+    module, _, attribute = target.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except Exception as error:  # whatever a stranger's module raises while it is imported
+        raise ConfigError(
+            f"domain {name!r} cannot be loaded from {target}: {type(error).__name__}: {error}"
+        ) from error
+    if not callable(found):
+        raise ConfigError(f"domain {name!r} is {target}, which cannot be called")
+    maker: Callable[..., Any] = found
+    return maker

@@ -1,0 +1,104 @@
+"""Anthropic's own protocol, with the system text cached by the vendor.
+
+All calls of a search share one system text. It is marked for the prompt cache, so that every call after
+the first pays a tenth for it; texts shorter than the vendor's minimum are simply not cached. The usage of
+the answer tells what was read from the cache and what was written to it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from shoal.errors import ModelAnswerError
+from shoal.models.keys import Key
+from shoal.models.openai_compatible import count
+from shoal.models.protocol import Answer, Finish, Request, Usage
+from shoal.models.remote import RemoteModel
+
+ANTHROPIC_URL = "https://api.anthropic.com"
+ANTHROPIC_VERSION = "2023-06-01"
+FINISHES: dict[str, Finish] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "refusal": "filter",
+}
+
+
+class _Block(msgspec.Struct):
+    type: str = ""
+    text: str = ""
+
+
+class _Usage(msgspec.Struct):
+    input_tokens: float | None = None
+    output_tokens: float | None = None
+    cache_read_input_tokens: float | None = None
+    cache_creation_input_tokens: float | None = None
+
+
+class _Message(msgspec.Struct):
+    content: list[_Block]
+    model: str | None = None
+    stop_reason: str | None = None
+    usage: _Usage | None = None
+
+
+class AnthropicModel(RemoteModel):
+    """A model of Anthropic. It takes no seed and no grammar: an answer says so."""
+
+    package = "anthropic"
+    path = "/v1/messages"
+    client_class = "AsyncAnthropic"
+    http_client_class = "DefaultAsyncHttpxClient"
+
+    def __init__(self, spec: str, **options: Any) -> None:
+        super().__init__(spec, headers={"anthropic-version": ANTHROPIC_VERSION}, **options)
+        self.capabilities.refused.add("seed")
+        self.capabilities.grammar = "none"
+
+    def key_header(self, key: Key) -> tuple[str, str]:
+        return "x-api-key", key.reveal()
+
+    def body(self, request: Request) -> dict[str, Any]:
+        sampling, capabilities = request.sampling, self.capabilities
+        body: dict[str, Any] = {
+            "model": self.model,
+            "max_tokens": sampling.max_tokens,
+            "messages": [{"role": message.role, "content": message.text} for message in request.messages],
+        }
+        if request.system:
+            cached = {"type": "text", "text": request.system, "cache_control": {"type": "ephemeral"}}
+            body["system"] = [cached]
+        for name in ("temperature", "top_p"):
+            if getattr(sampling, name) is not None and capabilities.takes(name):
+                body[name] = getattr(sampling, name)
+        if sampling.stop and capabilities.takes("stop"):
+            body["stop_sequences"] = list(sampling.stop)
+        return body
+
+    def read(self, body: bytes, request: Request) -> Answer:
+        message = msgspec.json.decode(body, type=_Message)
+        if not message.content and message.stop_reason is None:
+            raise ModelAnswerError(f"{self.model} sent an answer without content: is the URL right?")
+        return Answer(
+            text="".join(block.text for block in message.content if block.type == "text"),
+            model=(message.model or self.model)[:200],
+            usage=_usage_of(message.usage),
+            finish=FINISHES.get(message.stop_reason or "", "other"),
+            omitted=self.capabilities.omitted(request),
+        )
+
+
+def _usage_of(usage: _Usage | None) -> Usage:
+    if usage is None or usage.input_tokens is None or usage.output_tokens is None:
+        return Usage(reported=False)
+    cached, written = count(usage.cache_read_input_tokens), count(usage.cache_creation_input_tokens)
+    return Usage(
+        input=count(usage.input_tokens) + cached + written,
+        output=count(usage.output_tokens),
+        cached=cached,
+        cache_written=written,
+    )

@@ -1,0 +1,155 @@
+"""Rate and concurrency per endpoint, shared by everybody in the process who calls it.
+
+One endpoint may be used from several event loops and threads at once; the limits hold over all of them.
+Calls are spaced evenly: 60 per minute means one per second, without bursts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from typing import Protocol
+
+from shoal.errors import ModelTimeoutError
+from shoal.models.capabilities import Capabilities
+
+DEFAULT_CONCURRENCY = 8
+
+
+class Clock(Protocol):
+    def now(self) -> float:
+        """Seconds, never going back."""
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class RealClock:
+    def now(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class _Waiter:
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.turn: asyncio.Future[None] = self.loop.create_future()
+        self.granted = False
+
+    def wake(self) -> None:
+        if not self.turn.done():
+            self.turn.set_result(None)
+
+
+class Endpoint:
+    """What all callers of one endpoint share: its limits, and what it was seen to refuse."""
+
+    def __init__(self, name: str, concurrency: int = DEFAULT_CONCURRENCY, rpm: float | None = None) -> None:
+        self.name = name
+        self.concurrency = concurrency
+        self.rpm = rpm
+        self._lock = threading.Lock()
+        self._active = 0
+        self._waiting: deque[_Waiter] = deque()
+        self._next_start = 0.0
+        self._capabilities: dict[str, Capabilities] = {}
+
+    def limit(self, concurrency: int | None, rpm: float | None) -> None:
+        """Sets limits; where several models of one endpoint ask for different ones, the tightest holds."""
+        with self._lock:
+            if concurrency is not None:
+                self.concurrency = min(concurrency, self.concurrency)
+            if rpm is not None:
+                self.rpm = rpm if self.rpm is None else min(rpm, self.rpm)
+
+    def capabilities(self, model: str) -> Capabilities:
+        with self._lock:
+            return self._capabilities.setdefault(model, Capabilities())
+
+    async def enter(self, deadline: float, clock: Clock) -> None:
+        """Waits for a turn; ModelTimeoutError, with nothing sent, when it would come after the deadline."""
+        await self._take_place(deadline - clock.now())
+        try:
+            wait = self._take_start(clock.now(), deadline)
+            if wait > 0:
+                await clock.sleep(wait)
+        except BaseException:
+            self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Gives the place to the next in line."""
+        with self._lock:
+            while self._waiting:
+                waiter = self._waiting.popleft()
+                try:
+                    waiter.loop.call_soon_threadsafe(waiter.wake)
+                except RuntimeError:  # its event loop is gone
+                    continue
+                waiter.granted = True
+                return
+            self._active -= 1
+
+    def pause(self, seconds: float, clock: Clock) -> None:
+        """Nobody starts a call before that: the endpoint asked for a pause."""
+        with self._lock:
+            self._next_start = max(self._next_start, clock.now() + seconds)
+
+    async def _take_place(self, seconds: float) -> None:
+        with self._lock:
+            if self._active < self.concurrency:
+                self._active += 1
+                return
+            waiter = _Waiter()
+            self._waiting.append(waiter)
+        try:
+            async with asyncio.timeout(seconds):
+                await waiter.turn
+        except BaseException as error:
+            with self._lock:
+                granted = waiter.granted
+                if not granted:
+                    self._waiting.remove(waiter)
+            if granted:
+                self.leave()
+            if isinstance(error, TimeoutError):
+                raise self._too_late() from None
+            raise
+
+    def _take_start(self, now: float, deadline: float) -> float:
+        with self._lock:
+            start = max(now, self._next_start)
+            if start > deadline:
+                raise self._too_late()
+            if self.rpm is not None:
+                self._next_start = start + 60 / self.rpm
+            return start - now
+
+    def _too_late(self) -> ModelTimeoutError:
+        error = ModelTimeoutError(
+            f"{self.name} had no turn left before the deadline: allow more calls at a time (?concurrency=), "
+            "more per minute (?rpm=), or a longer deadline"
+        )
+        error.reached = False
+        return error
+
+
+class Endpoints:
+    """The endpoints of a process by name."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[str, Endpoint] = {}
+
+    def get(self, name: str) -> Endpoint:
+        with self._lock:
+            if name not in self._known:
+                self._known[name] = Endpoint(name)
+            return self._known[name]
+
+
+ENDPOINTS = Endpoints()
+"""Those of this process. Tests, and who wants limits of their own, make another one."""

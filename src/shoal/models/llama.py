@@ -1,0 +1,257 @@
+"""Weights on this machine, run by llama.cpp from the `xllamacpp` wheel: in this process, or as llama.cpp's
+own HTTP server on loopback.
+
+One set of weights is loaded once for a process, however many nodes use it. Its worker threads release the
+interpreter while they compute. The engine always opens a loopback port; it is closed to everybody who does
+not know the random key that is drawn at loading.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
+
+import msgspec
+
+from shoal.errors import (
+    ConfigError,
+    ModelAnswerError,
+    ModelServerError,
+    ModelTimeoutError,
+)
+from shoal.models.openai_compatible import chat_body, convert_completion
+from shoal.models.protocol import Answer, Request
+from shoal.models.refusals import error_for_status
+from shoal.models.remote import import_package
+
+DEFAULT_CONTEXT = 4096
+MOST_DEFAULT_THREADS = 4
+
+
+class LlamaSettings(msgspec.Struct, frozen=True):
+    """`context` is tokens for each call, prompt and answer together; `parallel` calls run at a time.
+    One at a time is the default, because then an answer does not depend on what runs beside it."""
+
+    path: str
+    name: str
+    chat: bool = True
+    context: int = DEFAULT_CONTEXT
+    parallel: int = 1
+    threads: int = 0
+
+    def load(self, key: str) -> Any:
+        """The engine with its weights; ConfigError when the file cannot be used."""
+        llama = import_package("xllamacpp", "local", f"local:{self.name}")
+        if not Path(self.path).is_file():
+            raise ConfigError(f"{self.path} is not there: name a GGUF file")
+        params = llama.CommonParams()
+        params.model.path = self.path
+        params.model_alias = {self.name}
+        params.hostnames = ["127.0.0.1"]
+        params.port = 0
+        params.api_keys = [key]
+        params.n_parallel = self.parallel
+        params.n_ctx = self.context * self.parallel
+        params.cpuparams.n_threads = self.threads or default_threads()
+        params.verbosity = -1
+        params.warmup = False
+        params.ui = False
+        params.endpoint_slots = False
+        params.offline = True
+        try:
+            return llama.Server(params)
+        except RuntimeError as error:
+            problem = str(error)
+        raise ConfigError(f"{self.path} cannot be loaded ({problem.strip()}): is it a whole GGUF file?")
+
+
+def default_threads() -> int:
+    """Half of the processors, at most four. The engine's threads wait for each other after every step: with
+    more of them than free processors it becomes several times slower, and battles want processors too."""
+    return max(1, min(MOST_DEFAULT_THREADS, (os.cpu_count() or 1) // 2))
+
+
+class _Weights:
+    """Loaded weights with their worker threads; shared by all models with the same settings."""
+
+    _loaded: ClassVar[WeakValueDictionary[LlamaSettings, _Weights]] = WeakValueDictionary()
+    _lock = threading.Lock()
+
+    def __init__(self, settings: LlamaSettings) -> None:
+        self.settings = settings
+        self.workers = ThreadPoolExecutor(settings.parallel, thread_name_prefix=f"llama-{settings.name}")
+        self._loading = threading.Lock()
+        self._engine: Any = None
+
+    @classmethod
+    def of(cls, settings: LlamaSettings) -> _Weights:
+        with cls._lock:
+            found = cls._loaded.get(settings)
+            if found is None:
+                found = cls._loaded[settings] = cls(settings)
+            return found
+
+    def engine(self) -> Any:
+        """Loads on first use: naming a model costs nothing."""
+        with self._loading:
+            if self._engine is None:
+                self._engine = self.settings.load(secrets.token_urlsafe(24))
+            return self._engine
+
+    def generate(self, body: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
+        """The pieces of a streamed answer put together; the engine stops after the event is set."""
+        engine = self.engine()
+        texts: list[str] = []
+        found: dict[str, Any] = {"finish": None, "usage": None}
+
+        def take(piece: Any) -> bool:
+            # An exception would be lost inside of the engine: whatever comes is taken as data.
+            if isinstance(piece, dict):
+                if piece.get("error"):
+                    found["error"] = piece["error"]
+                for choice in piece.get("choices") or ():
+                    texts.append(str(choice.get("text") or (choice.get("delta") or {}).get("content") or ""))
+                    found["finish"] = choice.get("finish_reason") or found["finish"]
+                found["usage"] = piece.get("usage") or found["usage"]
+            return stop.is_set()
+
+        call = engine.handle_chat_completions if self.settings.chat else engine.handle_completions
+        try:
+            call(body, take)
+        except RuntimeError as error:
+            found.setdefault("error", {"code": 400, "message": str(error)})
+        found["text"] = "".join(texts)
+        return found
+
+
+class LlamaModel:
+    """A GGUF model in this process. A grammar is always followed, unless it is switched off."""
+
+    instant = False
+
+    def __init__(self, spec: str, settings: LlamaSettings, *, grammar: bool = True) -> None:
+        import_package("xllamacpp", "local", spec)
+        self.spec = spec
+        self.settings = settings
+        self.endpoint = f"local:{settings.path}"
+        self._grammar = grammar
+        self._weights: _Weights | None = None
+
+    def __repr__(self) -> str:
+        return f"<model {self.spec}>"
+
+    async def answer(self, request: Request, *, timeout: float) -> Answer:
+        started = time.monotonic()
+        if self._weights is None:
+            self._weights = _Weights.of(self.settings)
+        body = self._body(request)
+        stop = threading.Event()
+        loop = asyncio.get_running_loop()
+        work = loop.run_in_executor(self._weights.workers, self._weights.generate, body, stop)
+        try:
+            async with asyncio.timeout(timeout):
+                found = await asyncio.shield(work)
+        except TimeoutError:
+            raise ModelTimeoutError(f"{self.spec} gave no complete answer within {timeout:g} s") from None
+        except ConfigError as error:
+            raise cannot_load(error) from None
+        finally:
+            # The engine looks at it after each token, also when nobody waits any more.
+            stop.set()
+            work.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return self._answer(found, request, time.monotonic() - started)
+
+    def learn(self, setting: str) -> bool:
+        return False
+
+    async def close(self) -> None:
+        """Lets go of the weights; they are freed when nobody in the process uses them."""
+        self._weights = None
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        body = chat_body(request)
+        if not self.settings.chat:
+            # A base model continues a text: the texts of the request, one after the other.
+            texts = [message["content"] for message in body.pop("messages")]
+            body["prompt"] = "\n".join(texts) + "\n"
+        if "seed" in body:
+            body["seed"] %= (1 << 32) - 1  # the largest number stands for "draw one"
+        if request.grammar and self._grammar:
+            body["grammar"] = request.grammar
+        limit = min(request.sampling.max_tokens, self.settings.context)
+        return body | {"max_tokens": limit, "stream": True, "stream_options": {"include_usage": True}}
+
+    def _answer(self, found: Mapping[str, Any], request: Request, latency: float) -> Answer:
+        if found.get("error"):
+            error = found["error"]
+            code = error.get("code") if isinstance(error, dict) else None
+            status = code if isinstance(code, int) and 400 <= code < 600 else 500
+            body = msgspec.json.encode({"error": error})
+            raise error_for_status(status, {}, body, where=self.spec, variable="", now=time.time())
+        if found["finish"] is None:
+            raise ModelServerError(f"{self.spec} broke off: try again")
+        choice = {"message": {"content": found["text"]}, "finish_reason": found["finish"]}
+        try:
+            answer = convert_completion({"choices": [choice], "usage": found["usage"]}, self.settings.name)
+        except msgspec.ValidationError as error:
+            raise ModelAnswerError(f"{self.spec} gave no readable answer ({error})") from None
+        held = bool(request.grammar and self._grammar)
+        return msgspec.structs.replace(answer, grammar=held, latency=round(latency, 6))
+
+
+def cannot_load(error: ConfigError) -> ModelServerError:
+    """Weights that cannot be loaded, as the failure of a call: nothing is spent, waiting does not help."""
+    failure = ModelServerError(str(error), reached=False)
+    failure.transient = False
+    return failure
+
+
+class LlamaServer:
+    """llama.cpp's own HTTP server on a free loopback port, for as long as the `with` block lasts.
+
+        with LlamaServer(settings) as server:
+            model = resolve(server.spec, environment=server.environment)
+
+    Any program on this machine that is given the key can use it at `url`.
+    """
+
+    def __init__(self, settings: LlamaSettings, *, key: str | None = None) -> None:
+        self.settings = settings
+        self._key = secrets.token_urlsafe(24) if key is None else key
+        self._engine: Any = None
+
+    def __repr__(self) -> str:
+        return f"<llama.cpp server of {self.settings.name}>"
+
+    def __enter__(self) -> LlamaServer:
+        self._engine = self.settings.load(self._key)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._engine = None  # the last reference: the engine stops serving and frees the weights
+
+    @property
+    def url(self) -> str:
+        if self._engine is None:
+            raise ConfigError("the server is not running: use it in a `with` block")
+        return f"{self._engine.listening_address}/v1"
+
+    @property
+    def spec(self) -> str:
+        return f"{self.url}#{self.settings.name}?key=SHOAL_KEY_LLAMA_SERVER"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What `resolve` needs to know the key."""
+        return {"SHOAL_KEY_LLAMA_SERVER": self._key}

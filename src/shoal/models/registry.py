@@ -1,0 +1,236 @@
+"""From the text that names a model to the model: `resolve("local:smollm2")`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from shoal.errors import ConfigError
+from shoal.models.anthropic_native import ANTHROPIC_URL, AnthropicModel
+from shoal.models.builtin import builtin_model
+from shoal.models.capabilities import Capabilities
+from shoal.models.cassette import Cassette, Recording, Replaying
+from shoal.models.endpoint import ENDPOINTS, Endpoints
+from shoal.models.keys import find_key, host_variable
+from shoal.models.llama import DEFAULT_CONTEXT, LlamaModel, LlamaSettings
+from shoal.models.openai_compatible import OPENAI_URL, OpenAICompatible
+from shoal.models.presets import PRESETS, package_folder
+from shoal.models.protocol import Answer, Model, Request
+from shoal.models.scripted import Fake
+from shoal.models.specification import Options, Spec, parse_spec
+from shoal.models.transformers_folder import TransformersModel
+
+
+def resolve(
+    spec: str | Spec,
+    *,
+    environment: Mapping[str, str] | None = None,
+    endpoints: Endpoints = ENDPOINTS,
+    record: str | Path | None = None,
+    replay: str | Path | None = None,
+) -> Model:
+    """The model that a spec names, ready to be called; ConfigError says what is missing and the remedy.
+
+    Nothing is loaded, downloaded or sent before the first call. `record` names a cassette to which every
+    attempt is written; with `replay` the answers come from one, and neither key nor package is needed.
+    """
+    parsed = parse_spec(spec) if isinstance(spec, str) else spec
+    if replay is not None:
+        return _replaying(Path(replay), str(parsed))
+    if parsed.scheme in ("builtin", "fake", "cassette") and parsed.options != Options():
+        raise ConfigError(f"{parsed}: {parsed.scheme} models take no options")
+    model = _MAKERS[parsed.scheme](parsed, environment, endpoints)
+    if parsed.options.temperature is not None or parsed.options.max_tokens is not None:
+        model = Adjusted(model, parsed.options)
+    return model if record is None else Recording(model, Cassette.at(record))
+
+
+class Adjusted:
+    """A model whose spec sets sampling of its own."""
+
+    def __init__(self, model: Model, options: Options) -> None:
+        self._model = model
+        self._options = options
+
+    def __repr__(self) -> str:
+        return repr(self._model)
+
+    @property
+    def spec(self) -> str:
+        return self._model.spec
+
+    @property
+    def endpoint(self) -> str:
+        return self._model.endpoint
+
+    @property
+    def instant(self) -> bool:
+        return self._model.instant
+
+    async def answer(self, request: Request, *, timeout: float) -> Answer:
+        return await self._model.answer(adjust(request, self._options), timeout=timeout)
+
+    def learn(self, setting: str) -> bool:
+        return self._model.learn(setting)
+
+    async def close(self) -> None:
+        await self._model.close()
+
+
+def adjust(request: Request, options: Options) -> Request:
+    """The request with the spec's temperature, and with no more tokens than the spec allows."""
+    sampling = request.sampling
+    if options.temperature is not None:
+        sampling = msgspec.structs.replace(sampling, temperature=options.temperature)
+    if options.max_tokens is not None:
+        sampling = msgspec.structs.replace(sampling, max_tokens=min(options.max_tokens, sampling.max_tokens))
+    return msgspec.structs.replace(request, sampling=sampling)
+
+
+def key_variable(spec: Spec) -> str:
+    """The variable that holds the key of a remote model."""
+    if spec.options.key:
+        return spec.options.key
+    if spec.scheme == "openai":
+        return "OPENAI_API_KEY"
+    if spec.scheme == "anthropic":
+        return "ANTHROPIC_API_KEY"
+    return host_variable(urlsplit(spec.url).hostname or "")
+
+
+def local_settings(spec: Spec) -> LlamaSettings | Path:
+    """The GGUF file that a `local:` spec means, or the folder of a transformers model."""
+    options = spec.options
+    name, chat = spec.name, True
+    preset = PRESETS.get(name)
+    if preset is not None:
+        path, chat = preset.file(), preset.chat
+    else:
+        path = _find_weights(name)
+        name = path.stem if path.is_file() else path.name
+    if path.is_dir():
+        return path
+    return LlamaSettings(
+        str(path),
+        name,
+        chat,
+        options.context or DEFAULT_CONTEXT,
+        options.concurrency or 1,
+        options.threads or 0,
+    )
+
+
+def _find_weights(name: str) -> Path:
+    path = Path(name).expanduser()
+    if not path.exists() and name.replace("-", "").replace("_", "").isalnum():
+        path = package_folder(name.replace("-", "_")) or path
+    if path.is_file():
+        return path
+    if path.is_dir() and (path / "config.json").is_file():
+        return path
+    files = sorted(path.glob("*.gguf")) if path.is_dir() else []
+    if len(files) == 1:
+        return files[0]
+    known = ", ".join(PRESETS)
+    if files:
+        raise ConfigError(f"{path} holds {len(files)} GGUF files: name one of them, such as local:{files[0]}")
+    raise ConfigError(
+        f"local:{name} is not a GGUF file, a model folder, an installed package with a GGUF file, or one of "
+        f"the presets: {known}"
+    )
+
+
+def _openai(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:
+    variable = key_variable(spec)
+    key = find_key(variable, environment)
+    if key is None:
+        raise ConfigError(f"{spec} needs a key: set {variable}, or SHOAL_KEY_FILE to a file that holds it")
+    capabilities = _shared(spec, OPENAI_URL, endpoints)
+    if not capabilities.refused:
+        capabilities.token_limit = "max_completion_tokens"
+    capabilities.grammar = "none"
+    return OpenAICompatible(
+        str(spec), url=OPENAI_URL, model=spec.name, key=key, variable=variable, capabilities=capabilities
+    )
+
+
+def _url(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:
+    variable = key_variable(spec)
+    key = find_key(variable, environment)
+    if key is None and spec.options.key:
+        raise ConfigError(f"{spec} takes its key from {variable}, which is not set: set it")
+    capabilities = _shared(spec, spec.url, endpoints)
+    if spec.options.grammar == "off":
+        capabilities = msgspec.structs.replace(capabilities, grammar="none")
+    elif spec.options.grammar in ("llama.cpp", "vllm"):
+        capabilities = msgspec.structs.replace(capabilities, grammar=spec.options.grammar)
+    return OpenAICompatible(
+        str(spec), url=spec.url, model=spec.name, key=key, variable=variable, capabilities=capabilities
+    )
+
+
+def _anthropic(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:
+    variable = key_variable(spec)
+    key = find_key(variable, environment)
+    if key is None:
+        raise ConfigError(f"{spec} needs a key: set {variable}, or SHOAL_KEY_FILE to a file that holds it")
+    capabilities = _shared(spec, ANTHROPIC_URL, endpoints)
+    return AnthropicModel(
+        str(spec), url=ANTHROPIC_URL, model=spec.name, key=key, variable=variable, capabilities=capabilities
+    )
+
+
+def _local(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:
+    found = local_settings(spec)
+    if isinstance(found, Path):
+        endpoints.get(f"local:{found}").limit(1, None)
+        return TransformersModel(str(spec), found)
+    model = LlamaModel(str(spec), found, grammar=spec.options.grammar != "off")
+    endpoints.get(model.endpoint).limit(found.parallel, spec.options.rpm)
+    return model
+
+
+def _builtin(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:
+    return builtin_model(spec.name, str(spec))
+
+
+def _fake(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:
+    return Fake(spec.name, str(spec))
+
+
+def _cassette(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:
+    path, _, recorded = spec.name.partition("#")
+    models = Cassette.at(path).models()
+    if not recorded and len(models) > 1:
+        listed = ", ".join(models)
+        raise ConfigError(
+            f"{path} holds several models ({listed}): name one, as in cassette:{path}#{models[0]}"
+        )
+    return _replaying(Path(path), recorded or (models[0] if models else str(spec)))
+
+
+def _replaying(path: Path, recorded: str) -> Model:
+    if not path.expanduser().is_file():
+        raise ConfigError(f"there is no cassette at {path}: record one first")
+    return Replaying(recorded, Cassette.at(path))
+
+
+def _shared(spec: Spec, url: str, endpoints: Endpoints) -> Capabilities:
+    endpoint = endpoints.get(url)
+    endpoint.limit(spec.options.concurrency, spec.options.rpm)
+    return endpoint.capabilities(spec.name)
+
+
+_MAKERS = {
+    "openai": _openai,
+    "anthropic": _anthropic,
+    "http": _url,
+    "https": _url,
+    "local": _local,
+    "builtin": _builtin,
+    "fake": _fake,
+    "cassette": _cassette,
+}

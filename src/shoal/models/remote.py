@@ -1,0 +1,263 @@
+"""One attempt over HTTP, whatever the vendor: bounded in time and memory, with nothing sent that was not
+meant to be sent.
+
+The vendors' packages build the request and keep the connections; their retries are off. Two hooks stand at
+the door. On the way out only a fixed set of headers passes, and the key is put in here: the packages never
+know it, and no key, organisation or extra header from the environment can reach an endpoint it does not
+belong to. On the way in the body is cut off at `MOST_ANSWER_BYTES`, is never unpacked (a small packed
+answer could fill the memory), and redirects are not followed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from shoal.errors import (
+    ConfigError,
+    ModelAnswerError,
+    ModelError,
+    ModelServerError,
+    ModelTimeoutError,
+)
+from shoal.models.capabilities import Capabilities
+from shoal.models.keys import Key
+from shoal.models.protocol import Answer, Request
+from shoal.models.refusals import error_for_status, quote
+
+MOST_ANSWER_BYTES = 4 << 20
+CONNECT_SECONDS = 10.0
+PASSING_HEADERS = frozenset(
+    {"host", "content-type", "content-length", "transfer-encoding", "accept", "connection", "user-agent"}
+)
+
+
+class _TooLarge(Exception):
+    pass
+
+
+class _Packed(Exception):
+    pass
+
+
+class RemoteModel(ABC):
+    """A model behind HTTP. Subclasses say how one request is sent and how its body is read."""
+
+    instant = False
+    package: str
+    path: str
+    client_class: str
+    http_client_class: str
+
+    def __init__(
+        self,
+        spec: str,
+        *,
+        url: str,
+        model: str,
+        key: Key | None,
+        variable: str,
+        capabilities: Capabilities | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """`headers` are sent as they are, besides the key. `variable` is named when the key is refused."""
+        self.spec = spec
+        self.endpoint = url
+        self.model = model
+        self.capabilities = Capabilities() if capabilities is None else capabilities
+        self._url = url
+        self._key = key
+        self._variable = variable
+        self._headers = dict(headers or {})
+        self._sdk = import_package(self.package, "llm", spec)
+        self._http = import_package("httpx2", "llm", spec)
+        self._foreseen: tuple[type[Exception], ...] = (
+            _TooLarge,
+            _Packed,
+            self._sdk.APIError,
+            self._http.HTTPError,
+            OSError,
+            ValueError,
+            RecursionError,
+        )
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+
+    def __repr__(self) -> str:
+        return f"<model {self.spec}>"
+
+    @abstractmethod
+    def body(self, request: Request) -> dict[str, Any]:
+        """The request in the vendor's words."""
+
+    async def prepare(self, client: Any, request: Request) -> None:
+        """Finds out what has to be known before the request can be written."""
+        return
+
+    @abstractmethod
+    def read(self, body: bytes, request: Request) -> Answer:
+        """The answer in a body; ModelAnswerError or msgspec's errors where there is none."""
+
+    @abstractmethod
+    def key_header(self, key: Key) -> tuple[str, str]:
+        """The header that carries the key."""
+
+    async def answer(self, request: Request, *, timeout: float) -> Answer:
+        """One attempt; every failure is a ModelError, raised free of the exception that caused it, because
+        that one holds the request with its headers."""
+        client = self._client()
+        started = time.monotonic()
+        failure: ModelError
+        try:
+            async with asyncio.timeout(timeout):
+                await self.prepare(client, request)
+                options = {"timeout": self._http.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))}
+                response = await client.post(
+                    self.path, cast_to=self._http.Response, body=self.body(request), options=options
+                )
+            return self._finished(self.read(self._checked_body(response), request), started)
+        except TimeoutError:
+            failure = ModelTimeoutError(f"{self._where} gave no complete answer within {timeout:g} s")
+        except ModelError as error:
+            failure = error
+        except self._foreseen as error:
+            failure = self._translate(error, timeout)
+        failure.args = (self._scrub(str(failure)),)
+        failure.__context__ = None
+        raise failure
+
+    def _finished(self, answer: Answer, started: float) -> Answer:
+        latency = round(time.monotonic() - started, 6)
+        if self._key is None:
+            return msgspec.structs.replace(answer, latency=latency)
+        text, model = self._key.scrub_answer(answer.text), self._scrub(answer.model)
+        return msgspec.structs.replace(answer, text=text, model=model, latency=latency)
+
+    def learn(self, setting: str) -> bool:
+        return self.capabilities.learn(setting)
+
+    async def close(self) -> None:
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.close()
+
+    @property
+    def _where(self) -> str:
+        return f"{self.model} at {self._url}"
+
+    def _client(self) -> Any:
+        """The package's client for the running event loop: connections cannot move between loops."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._clients:
+            http_client = getattr(self._sdk, self.http_client_class)(
+                verify=_trusted(),
+                follow_redirects=False,
+                event_hooks={"request": [self._outgoing], "response": [self._incoming]},
+            )
+            self._clients[loop] = getattr(self._sdk, self.client_class)(
+                api_key="set-at-the-door", base_url=self._url, max_retries=0, http_client=http_client
+            )
+        return self._clients[loop]
+
+    async def _outgoing(self, request: Any) -> None:
+        for name in list(request.headers):
+            if name.lower() not in PASSING_HEADERS:
+                del request.headers[name]
+        request.headers["accept-encoding"] = "identity"
+        request.headers.update(self._headers)
+        if self._key is not None:
+            name, value = self.key_header(self._key)
+            request.headers[name] = value
+
+    async def _incoming(self, response: Any) -> None:
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            raise _Packed
+        response.stream = bounded(response.stream, self._http.AsyncByteStream)
+
+    def _checked_body(self, response: Any) -> bytes:
+        """The body of a successful answer, if it says that it is JSON."""
+        content_type = response.headers.get("content-type", "nothing")
+        if "json" not in content_type:
+            raise ModelAnswerError(
+                f"{self._where} sent {quote(content_type)[:60]} instead of JSON: "
+                "check the URL (most end with /v1)"
+            )
+        return bytes(response.content)
+
+    def _translate(self, error: Exception, timeout: float) -> ModelError:
+        cause: BaseException = error.__cause__ or error
+        if isinstance(cause, _TooLarge):
+            return ModelAnswerError(
+                f"{self._where} sent more than {MOST_ANSWER_BYTES} bytes: is this a chat endpoint?"
+            )
+        if isinstance(cause, _Packed):
+            return ModelAnswerError(f"{self._where} sent a packed answer although a plain one was asked for")
+        if isinstance(error, self._sdk.APIStatusError):
+            return error_for_status(
+                error.status_code,
+                error.response.headers,
+                error.response.content,
+                where=self._where,
+                variable=self._variable,
+                now=time.time(),
+            )
+        if isinstance(error, (ValueError, RecursionError)):
+            return ModelAnswerError(
+                f"{self._where} sent no readable answer ({quote(str(error))}): is this a chat endpoint?"
+            )
+        http = self._http
+        never_connected = (http.ConnectError, http.ConnectTimeout, http.PoolTimeout, http.UnsupportedProtocol)
+        if isinstance(cause, (*never_connected, http.ProxyError)):
+            return ModelServerError(
+                f"{self._where} cannot be reached: start the server or check the address", reached=False
+            )
+        if isinstance(error, self._sdk.APITimeoutError) or isinstance(cause, http.TimeoutException):
+            return ModelTimeoutError(f"{self._where} gave no complete answer within {timeout:g} s")
+        return ModelServerError(f"{self._where} broke off ({type(cause).__name__}): try again later")
+
+    def _scrub(self, text: str) -> str:
+        return text if self._key is None else self._key.scrub(text)
+
+
+def bounded(stream: Any, base: type[Any]) -> Any:
+    """The stream, ending in `_TooLarge` after MOST_ANSWER_BYTES."""
+
+    class Bounded(base):  # type: ignore[misc]
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            left = MOST_ANSWER_BYTES
+            async for chunk in stream:
+                left -= len(chunk)
+                if left < 0:
+                    raise _TooLarge
+                yield chunk
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+        @property
+        def elapsed(self) -> Any:
+            return stream.elapsed
+
+    return Bounded()
+
+
+@cache
+def _trusted() -> Any:
+    """The certificates that are trusted, read once for all endpoints."""
+    return import_module("httpx2").create_ssl_context()
+
+
+def import_package(package: str, extra: str, spec: str) -> Any:
+    """An optional package, or a ConfigError that names the extra to install."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        missing = getattr(error, "name", None) or package
+    raise ConfigError(f"{spec} needs the package {missing}: run `pip install 'shoal[{extra}]'`")

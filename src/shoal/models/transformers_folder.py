@@ -1,0 +1,117 @@
+"""A Hugging Face model folder (config.json, safetensors, tokenizer) through transformers and torch.
+
+For weights that llama.cpp does not run. Only local files are read and no code from the folder is executed.
+One call runs at a time, in a thread of its own. The seed is honoured without leaving a trace in torch's
+global generator. A grammar is not followed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import ConfigError, ModelServerError, ModelSettingError, ModelTimeoutError
+from shoal.models.llama import cannot_load
+from shoal.models.protocol import Answer, Finish, Request, Usage
+from shoal.models.remote import import_package
+
+
+class TransformersModel:
+    """The model in one folder, loaded on first use."""
+
+    instant = False
+
+    def __init__(self, spec: str, folder: Path) -> None:
+        self.spec = spec
+        self.endpoint = f"local:{folder}"
+        self._folder = folder
+        self._torch = import_package("torch", "train", spec)
+        self._transformers = import_package("transformers", "train", spec)
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix=f"transformers-{folder.name}")
+        self._loaded: tuple[Any, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"<model {self.spec}>"
+
+    async def answer(self, request: Request, *, timeout: float) -> Answer:
+        stop = threading.Event()
+        work = asyncio.get_running_loop().run_in_executor(self._worker, self._generate, request, stop)
+        try:
+            async with asyncio.timeout(timeout):
+                return await asyncio.shield(work)
+        except TimeoutError:
+            raise ModelTimeoutError(f"{self.spec} gave no complete answer within {timeout:g} s") from None
+        except ConfigError as error:
+            raise cannot_load(error) from None
+        except RuntimeError as error:
+            raise ModelServerError(f"{self.spec} failed ({' '.join(str(error).split())[:200]})") from None
+        finally:
+            stop.set()
+            work.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    def learn(self, setting: str) -> bool:
+        return False
+
+    async def close(self) -> None:
+        self._loaded = None
+
+    def _load(self) -> tuple[Any, Any]:
+        if self._loaded is None:
+            kind = self._transformers
+            options = {"local_files_only": True, "trust_remote_code": False}
+            try:
+                tokenizer = kind.AutoTokenizer.from_pretrained(str(self._folder), **options)
+                model = kind.AutoModelForCausalLM.from_pretrained(str(self._folder), **options)
+            except (OSError, ValueError) as error:
+                problem = " ".join(str(error).split())[:200]
+                raise ConfigError(f"{self._folder} cannot be loaded as a model ({problem})") from None
+            model.eval()
+            self._loaded = (tokenizer, model)
+        return self._loaded
+
+    def _prompt(self, tokenizer: Any, request: Request) -> Any:
+        texts = [{"role": message.role, "content": message.text} for message in request.messages]
+        if request.system:
+            texts.insert(0, {"role": "system", "content": request.system})
+        if getattr(tokenizer, "chat_template", None):
+            text = tokenizer.apply_chat_template(texts, tokenize=False, add_generation_prompt=True)
+            return tokenizer(text, return_tensors="pt", add_special_tokens=False)
+        return tokenizer("\n".join(text["content"] for text in texts) + "\n", return_tensors="pt")
+
+    def _generate(self, request: Request, stop: threading.Event) -> Answer:
+        started = time.monotonic()
+        tokenizer, model = self._load()
+        torch, sampling = self._torch, request.sampling
+        prompt = self._prompt(tokenizer, request)
+        length = int(prompt["input_ids"].shape[1])
+        room = getattr(model.config, "max_position_embeddings", None)
+        if room is not None and length + sampling.max_tokens > room:
+            raise ModelSettingError(
+                f"{self.spec} has room for {room} tokens and the request needs up to "
+                f"{length + sampling.max_tokens}: shorten the prompt or lower max_tokens",
+                "messages",
+            )
+        temperature = 1.0 if sampling.temperature is None else sampling.temperature
+        chosen: dict[str, Any] = {"do_sample": temperature > 0, "max_new_tokens": sampling.max_tokens}
+        if temperature > 0:
+            chosen |= {"temperature": temperature, "top_p": sampling.top_p or 1.0, "top_k": 0}
+        stopping = self._transformers.StoppingCriteriaList([lambda ids, scores, **_: stop.is_set()])
+        with torch.random.fork_rng(), torch.no_grad():
+            if sampling.seed is not None:
+                torch.manual_seed(sampling.seed)
+            output = model.generate(**prompt, **chosen, stopping_criteria=stopping)
+        made = output[0][length:]
+        text = str(tokenizer.decode(made, skip_special_tokens=True))
+        cut = min((text.find(end) for end in sampling.stop if end in text), default=len(text))
+        finish: Finish = "length" if len(made) >= sampling.max_tokens and cut == len(text) else "stop"
+        return Answer(
+            text=text[:cut],
+            model=self._folder.name,
+            usage=Usage(input=length, output=len(made)),
+            latency=round(time.monotonic() - started, 6),
+            finish=finish,
+        )

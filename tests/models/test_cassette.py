@@ -1,0 +1,208 @@
+"""Law 8: a recorded run plays back bit for bit, without a model, in any order; a miss is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shoal.errors import (
+    CassetteError,
+    ConfigError,
+    ModelAnswerError,
+    ModelError,
+    ModelRateLimitError,
+    ModelServerError,
+    ModelSettingError,
+    ModelTimeoutError,
+)
+from shoal.models import (
+    Answer,
+    Budget,
+    BudgetRecord,
+    Caller,
+    Cassette,
+    Endpoints,
+    Ledger,
+    Limits,
+    Policy,
+    Recording,
+    Request,
+    Sampling,
+    Scripted,
+    Usage,
+    parse_spec,
+    price_for,
+    register_builtin,
+    resolve,
+)
+from shoal.models.prices import FREE
+
+
+def ask(number: int) -> Request:
+    return Request.ask(f"question {number}", sampling=Sampling(seed=number))
+
+
+def run(model: object, order: list[int]) -> tuple[list[str], list[BudgetRecord]]:
+    """What a run saw, and what it booked."""
+    records: list[BudgetRecord] = []
+    book = Ledger(Budget(Limits(calls=50, tokens=100_000)), records.append)
+    caller = Caller(model, FREE, book, Policy(deadline=100, attempts=3), Endpoints())  # type: ignore[arg-type]
+    seen = []
+    for number in order:
+        try:
+            answer = asyncio.run(caller.call(ask(number), random.Random(number)))
+            seen.append(msgspec.json.encode(answer).decode())
+        except ModelError as error:
+            seen.append(f"{type(error).__name__} {error} {error.attempts}")
+    return seen, records
+
+
+failures = st.sampled_from(
+    [
+        ModelServerError("down"),
+        ModelServerError("nobody", reached=False),
+        ModelTimeoutError("slow"),
+        ModelAnswerError("rubbish"),
+        ModelRateLimitError("later", 3.0),
+        ModelSettingError("no", "temperature"),
+        ModelSettingError("no", "model"),
+    ]
+)
+answers = st.builds(
+    Answer, st.text(max_size=20), st.just("m"), st.builds(Usage, st.integers(0, 9)), st.floats(0, 60)
+)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(failures | answers, min_size=1, max_size=25), st.lists(st.integers(0, 3), max_size=8))
+def test_a_replay_equals_the_recorded_run(
+    tmp_path_factory: pytest.TempPathFactory, script: list[Answer | ModelError], order: list[int]
+) -> None:
+    path = tmp_path_factory.mktemp("cassette") / "calls.jsonl"
+    recorded = run(Recording(Scripted(script), Cassette.at(path)), order)
+    if not order:
+        return
+    for _ in range(2):
+        assert run(resolve("fake:scripted", replay=path), order) == recorded
+    Cassette.at(path).close()
+
+
+def test_calls_are_found_by_content_and_number_not_by_order(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    model = Recording(Scripted(["a", "b", "c"]), Cassette.at(path))
+    for number in (1, 2, 1):
+        model.answer_now(ask(number))
+    replayed = resolve(f"cassette:{path}")
+    texts = [asyncio.run(replayed.answer(ask(number), timeout=1)).text for number in (1, 1, 2)]
+    assert texts == ["a", "c", "b"]
+
+
+def test_a_miss_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    resolve("fake:hello", record=path).answer_now(ask(1))  # type: ignore[attr-defined]
+    replayed = resolve(f"cassette:{path}")
+    with pytest.raises(CassetteError, match="prompt, settings or seed differ"):
+        asyncio.run(replayed.answer(ask(2), timeout=1))
+    asyncio.run(replayed.answer(ask(1), timeout=1))
+    with pytest.raises(CassetteError, match="only 1 answers"):
+        asyncio.run(replayed.answer(ask(1), timeout=1))
+    with pytest.raises(CassetteError, match=r"no calls of fake:other, only of fake:hello"):
+        asyncio.run(resolve("fake:other", replay=path).answer(ask(1), timeout=1))
+    with pytest.raises(ConfigError, match="no cassette"):
+        resolve(f"cassette:{tmp_path / 'none.jsonl'}")
+
+
+def test_a_replay_needs_neither_key_nor_package(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    Recording(Scripted(["text"], "openai:gpt-5-mini"), Cassette.at(path)).answer_now(ask(1))
+    replayed = resolve("openai:gpt-5-mini", environment={}, replay=path)
+    assert asyncio.run(replayed.answer(ask(1), timeout=1)).text == "text"
+
+
+def test_several_models_share_a_cassette(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    for text in ("one", "two"):
+        resolve(f"fake:{text}", record=path).answer_now(ask(1))  # type: ignore[attr-defined]
+    with pytest.raises(ConfigError, match="name one"):
+        resolve(f"cassette:{path}")
+    assert asyncio.run(resolve(f"cassette:{path}#fake:two").answer(ask(1), timeout=1)).text == "two"
+
+
+def test_a_torn_last_line_is_ignored_and_recording_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    Recording(Scripted(["a", "b"]), Cassette.at(path)).answer_now(ask(1))
+    Cassette.at(path).close()
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole[: len(whole) // 2])
+    cassette = Cassette(path)
+    Recording(Scripted(["c"]), cassette).answer_now(ask(1))
+    cassette.close()
+    assert path.read_bytes().startswith(whole)
+    assert [entry.answer.text for entry in Cassette(path).entries.values() if entry.answer] == ["a", "c"]
+
+
+def test_damage_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    Recording(Scripted(["a"]), Cassette.at(path)).answer_now(ask(1))
+    Cassette.at(path).close()
+    good = path.read_bytes()
+    for bad in (b"rubbish\n", good.replace(b"question 1", b"question 9"), b"[" * 100_000 + b"\n"):
+        path.write_bytes(good + bad)
+        with pytest.raises(CassetteError, match="line 2"):
+            Cassette(path)
+
+
+def test_a_second_writer_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    path = tmp_path / "calls.jsonl"
+    first, second = Cassette(path), Cassette(path)
+    Recording(Scripted(["a"]), first).answer_now(ask(1))
+    with pytest.raises(CassetteError, match="two files"):
+        Recording(Scripted(["b"]), second).answer_now(ask(2))
+    first.close()
+
+
+def test_a_builtin_model_depends_on_the_request_only() -> None:
+    register_builtin("dice", lambda request, rng: str(rng.random()), "rolls dice")
+    model = resolve("builtin:dice")
+    again = resolve("builtin:dice")
+    first = [asyncio.run(model.answer(ask(number), timeout=1)).text for number in range(5)]
+    second = [asyncio.run(again.answer(ask(number), timeout=1)).text for number in reversed(range(5))]
+    assert first == second[::-1]
+    assert len(set(first)) == 5
+    assert price_for(parse_spec("builtin:dice")) == FREE
+
+
+def test_a_builtin_model_that_fails_is_a_model_error() -> None:
+    register_builtin("broken", lambda request, rng: str(1 // 0))
+    with pytest.raises(ModelAnswerError, match="ZeroDivisionError") as caught:
+        resolve("builtin:broken").answer_now(ask(1))  # type: ignore[attr-defined]
+    assert not caught.value.transient
+
+
+def test_names_of_builtin_models_are_checked() -> None:
+    register_builtin("same", run)  # type: ignore[arg-type]
+    register_builtin("same", run)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="another builtin"):
+        register_builtin("same", ask)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="letters"):
+        register_builtin("a b", run)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="known are"):
+        resolve("builtin:nobody")
+
+
+def test_fakes_by_spec() -> None:
+    assert resolve("fake:echo").answer_now(ask(7)).text == "question 7"  # type: ignore[attr-defined]
+    assert resolve("fake:a\\nb").answer_now(ask(7)).text == "a\nb"  # type: ignore[attr-defined]
+    with pytest.raises(ModelTimeoutError):
+        resolve("fake:error=time-out").answer_now(ask(7))  # type: ignore[attr-defined]
+    with pytest.raises(ConfigError, match="unknown error"):
+        resolve("fake:error=nothing")
+    with pytest.raises(ConfigError, match="take no options"):
+        resolve("fake:echo?temperature=1")
