@@ -140,6 +140,8 @@ class Field:
     def _wait(self, problem: Any, seconds: float, words: str) -> float:
         began = time.monotonic()
         while found := problem():
+            for node in self.nodes.values():
+                self._check(node)
             assert time.monotonic() - began < seconds, (
                 f"{words} after {seconds:.0f} s: {found}\n{self.report()}"
             )
