@@ -72,6 +72,35 @@ def attack(
     return figures(swarm, present, complete_at - seconds)
 
 
+def large(
+    nodes: int = 1000,
+    shards: int = 32,
+    follow: int = 4,
+    *,
+    interval: float = 5.0,
+    size: int = 1000,
+    seed: int = 1,
+) -> SimSwarm:
+    """A swarm in which every node shares one signed item per round of `interval` seconds, follows some shards
+    and gathers; `swarm.run(interval * rounds)` plays the rounds. Stores are small, so that thousands of nodes
+    fit into one process."""
+    settings = ExchangeSettings(
+        flush_seconds=0.0,
+        shards=shards,
+        follow=follow,
+        follow_all_until=0,
+        keep_frames=16,
+        history_frames=8,
+        remember_contents=512,
+    )
+    return SimSwarm(
+        nodes,
+        seed,
+        settings=settings,
+        applications=lambda number: Sharing(f"node {number}", interval=interval, size=size, keep=False),
+    )
+
+
 def completeness(swarm: SimSwarm) -> float:
     """The part of the notes of all present nodes that the others have gathered."""
     delivered, expected = _delivered(swarm)

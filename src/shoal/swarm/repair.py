@@ -166,7 +166,8 @@ class Repair:
         for claimant, claim in open_claims:
             room = MOST_IDS
             needed = False
-            alone = self._holder(claimant).until > now
+            holder = self._holders.get(claimant)
+            alone = holder is not None and holder.until > now
             for known in claim.vector:
                 author = by_id.get(id_text(known.author))
                 if author is not None and (epoch := author.epochs.get(known.epoch)) is not None:
