@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import time
+import json
+import subprocess
+import sys
 
 import pytest
 
@@ -104,6 +106,11 @@ def test_warnings_do_not_refuse() -> None:
     assert [warning.line for warning in assembly.warnings] == [2, 3, 4, 5, 6]
 
 
+def joined(line: str) -> str:
+    """A long line, written with a backslash at the end of each part."""
+    return "\\\n".join(line[start : start + 240] for start in range(0, len(line), 240)) + "\n"
+
+
 BOMBS = {
     "nested FOR": "for 1000\n" * 3 + "dat 0\n" + "rof\n" * 3,
     "nested empty FOR": "for 100000\n" * 3 + "rof\n" * 3,
@@ -129,16 +136,106 @@ BOMBS = {
     "huge product": "for " + "*".join(["9" * 18] * 10) + "\nrof\nfor 9999*9999*9999\nrof",
     "many problems": "$\n" * 120_000,
     "many undefined names": "".join(f"dat undefined{i}\n" for i in range(11_000)),
+    "hints": f"i for 3000\n{'a' * 31}&i equ 1\nrof\nfor 50\ndat {'a' * 31}zz\nrof",
+    "hints for one line each": "".join(f"{'a' * 20}{i} equ 1\n" for i in range(180))
+    + f"dat {'a' * 23}\n" * 50,
+    "hints for opcodes": "for 70000\nmvo 1\nrof",
+    "long FOR count": joined(f"x equ {'L' * 3900}")
+    + joined("y equ " + "x " * 1900)
+    + joined("z equ " + "y " * 70)
+    + "for z\nrof\ndat 0",
+    "long assertion": joined(f"x equ {'L' * 3900}")
+    + joined("y equ " + "x " * 1900)
+    + joined("z equ " + "y " * 70)
+    + ";assert z\ndat 0",
+    "assertion in a loop": "for 70000\n" + joined(f";assert {'L' * 4000}") + "rof\ndat 0",
+    "long joined line": ("\\\r" + "x" * 253) * 1000 + "\n$",
+    "joined empty lines": "\\\n" * 131_000 + "$",
+    "joined backslashes": ("\\" * 200 + "\n") * 1300,
+    "loop in deep EQU": "a0 equ for 100000\n equ rof\n"
+    + "".join(f"a{i} equ a{i - 1}\n" for i in range(1, 990))
+    + "a989\n",
+    "loops in deep EQU": "a0 equ for 1\n equ rof\n"
+    + "".join(f"a{i} equ a{i - 1}\n" for i in range(1, 990))
+    + "for 100000\na989\nrof",
+    "long texts ahead": "for 1000\n dat t0\nrof\n"
+    + "".join(joined(f"t{i} equ t{i + 1}" + " 1" * 1900) for i in range(60))
+    + "t60 equ 1\n",
+    "deep texts ahead": "for 1000\n dat t0\nrof\n"
+    + "".join(f"t{i} equ t{i + 1}\n" for i in range(990))
+    + "t990 equ 1",
+    "self-reference ahead": "for 1000\n dat t0\nrof\n"
+    + "".join(f"t{i} equ t{i + 1}\n" for i in range(990))
+    + "t990 equ t0",
 }
 
 
-@pytest.mark.parametrize("bomb", BOMBS)
-@pytest.mark.parametrize("lenient", [False, True])
-def test_bombs_end_in_time(bomb: str, lenient: bool) -> None:
+CHILD = """
+import json, resource, sys, time
+from shoal.corewar.redcode import assemble
+from shoal.corewar.settings import Settings
+from shoal.errors import AssemblyError
+
+resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+bombs, rules, lenient = json.load(sys.stdin)
+for name, source in bombs.items():
     started = time.process_time()
-    with pytest.raises(AssemblyError):
-        assemble(BOMBS[bomb], lenient=lenient)
-    assert time.process_time() - started < 2.0
+    resource.setrlimit(resource.RLIMIT_CPU, (int(started) + 11, resource.RLIM_INFINITY))
+    print(name, end=" ", flush=True)
+    try:
+        assemble(source, Settings(**rules), lenient=lenient)
+    except AssemblyError:
+        print("refused", end=" ")
+    else:
+        print("ACCEPTED", end=" ")
+    print(f"after {time.process_time() - started:.2f} s", flush=True)
+"""
+
+
+@pytest.mark.parametrize(("rules", "lenient"), [
+    ({}, False), ({"core_size": 65533, "length": 65533, "distance": 65533}, True)
+])  # fmt: skip
+def test_bombs_end_in_time_and_memory(rules: dict[str, int], lenient: bool) -> None:
+    """Each has 10 s of CPU time, far more than any needs, and 1 GB."""
+    child = subprocess.run(
+        [sys.executable, "-c", CHILD],
+        input=json.dumps((BOMBS, rules, lenient)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert child.returncode == 0, child.stdout[-200:] + child.stderr[-2000:]
+    assert child.stdout.count(" refused after ") == len(BOMBS), child.stdout
+
+
+@pytest.mark.parametrize("source", [b";assert \xb2\ndat 0", b";assert 1\xb2\ndat 0", b";assert 1\xa0\ndat 0"])
+def test_an_assertion_with_other_than_ascii_cannot_be_checked(source: bytes) -> None:
+    (warning,) = assemble_with_warnings(source).warnings
+    assert "cannot be checked" in warning.message
+    assert "cannot stand there" in warning.message
+
+
+@pytest.mark.parametrize("source", [
+    b"for \xb2\ndat 0\nrof", b"for 2\xb9\ndat 0\nrof", b"for 1\xa0\ndat 0\nrof", b"for 1\x1c\ndat 0\nrof",
+    b"\xa0\ndat 0", b"\x85\ndat 0", b"\x1c\ndat 0", b"dat \xb2", b"dat 1\xa0",
+])  # fmt: skip
+def test_only_ascii_counts_as_white_space_and_digit(source: bytes) -> None:
+    (problem,) = problems(source)
+    assert problem.line == 1
+    assert "cannot" in problem.message
+    assert str(problem).replace("\n", "").isprintable()
+
+
+def test_a_problem_in_joined_lines_shows_the_first() -> None:
+    (problem,) = problems("dat 0\n  mov 1 + \\\n  foo, 2")
+    assert (problem.line, problem.source) == (2, "  mov 1 + \\")
+    assert 1 <= problem.column <= len(problem.source) + 1
+
+
+def test_problems_that_repeat_end_the_assembly() -> None:
+    large = Settings(core_size=65533, length=65533, distance=65533)
+    assert len(problems("for 1000\ndat foo\nrof\ndat 1/0", large)) == 2
+    assert len(problems("for 1100\ndat foo\nrof\ndat 1/0", large)) == 1
 
 
 def test_a_deep_but_honest_expression_is_evaluated() -> None:

@@ -45,6 +45,7 @@ def rules(size: int) -> Settings:
     return Settings(core_size=size, length=length, distance=length)
 
 
+@settings(deadline=None)
 @given(warriors())
 def test_a_disassembled_warrior_assembles_to_itself(warrior: Warrior) -> None:
     if len(warrior) <= warrior.core_size:
@@ -53,6 +54,7 @@ def test_a_disassembled_warrior_assembles_to_itself(warrior: Warrior) -> None:
         assert again.digest == warrior.digest
 
 
+@settings(deadline=None)
 @given(warriors())
 def test_a_listing_assembles_to_the_same_code_and_start(warrior: Warrior) -> None:
     if len(warrior) <= warrior.core_size:
@@ -62,6 +64,22 @@ def test_a_listing_assembles_to_the_same_code_and_start(warrior: Warrior) -> Non
         assert listing(again) == listing(warrior)
 
 
+def test_names_cannot_smuggle_code_into_a_listing() -> None:
+    code = assemble("mov 0, 1").code
+    for name in ('x" (length 1) by "y"\nmov 9,9\nend\n', "x\rmov 9,9", "x\0y", "x\\"):
+        for warrior in (Warrior(code, name=name, author="z"), Warrior(code, name="z", author=name)):
+            assert listing(warrior).count("\n") == 5
+            assert assemble(listing(warrior)).code == code
+            assert assemble(disassemble(warrior)).code == code
+
+
+def test_a_backslash_behind_a_name_does_not_swallow_the_next_line() -> None:
+    warrior = Warrior(assemble("mov 0, 1").code, name="a\\", author="b\\", strategy="c\\\nd\\")
+    again = assemble(disassemble(warrior))
+    assert (again.name, again.author, again.strategy) == ("a\\ ", "b\\ ", "c\\ \nd\\ ")
+
+
+@settings(deadline=None)
 @given(warriors())
 def test_names_do_not_change_the_digest(warrior: Warrior) -> None:
     renamed = Warrior(warrior.code, warrior.start, warrior.pin, "x", "y", "z", warrior.core_size)
@@ -69,6 +87,7 @@ def test_names_do_not_change_the_digest(warrior: Warrior) -> None:
     assert renamed.digest == warrior.digest
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_an_88_listing_assembles_under_88_rules(data: st.DataObject) -> None:
     opcode = data.draw(st.sampled_from(list(MODES_88)))
@@ -102,6 +121,7 @@ def assembles_or_refuses(source: str | bytes, **options: bool) -> None:
         assert assemble(disassemble(warrior)).canonical == warrior.canonical
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=400) | st.text(st.characters(), max_size=400), st.booleans())
 def test_any_text_is_a_warrior_or_an_assembly_error(source: str | bytes, lenient: bool) -> None:
     assembles_or_refuses(source, lenient=lenient)
@@ -152,6 +172,7 @@ def test_any_mixture_of_fragments_is_a_warrior_or_an_assembly_error(source: str,
     assembles_or_refuses(source, lenient=lenient)
 
 
+@settings(deadline=None)
 @given(st.text("0123456789+-*/%()<>=!&|a b", max_size=60))
 def test_any_expression_has_a_64_bit_value_or_an_error(text: str) -> None:
     try:

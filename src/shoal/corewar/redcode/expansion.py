@@ -127,7 +127,9 @@ class Expansion:
     def _no_instruction(self, token: Token) -> None:
         """Something stands where an opcode should: mostly an opcode was misspelt and taken for a label."""
         pending = self._symbols.pending[-1] if self._symbols.pending else ""
-        meant = get_close_matches(pending.upper().partition(".")[0], OPCODES, n=1, cutoff=0.6)
+        meant = []
+        if len(pending) <= limits.SIMILAR_LENGTH:
+            meant = get_close_matches(pending.upper(), OPCODES, n=1, cutoff=0.6)
         if meant:
             message = f"{shown(pending)} is not an instruction"
             remedy = f"Did you mean {meant[0]}? A label needs an instruction behind it."
@@ -149,16 +151,13 @@ class Expansion:
         elif keyword == "ROF":
             self._rof()
         else:
-            operands = self._operands(absolute=keyword not in OPCODES, joint=colon)
+            operands = self._operands(
+                limits.EXPANDED_LENGTH,
+                used=len(keyword) + token.spaced,
+                absolute=keyword not in OPCODES,
+                joint=colon,
+            )
             if operands is None:
-                return
-            if len(keyword) + token.spaced + len(operands) > limits.EXPANDED_LENGTH:
-                self._report.problem(
-                    line,
-                    column,
-                    f"the line expands to more than {limits.EXPANDED_LENGTH} characters",
-                    "Use shorter EQU texts or a simpler expression.",
-                )
                 return
             self.statements.append(Statement(keyword, operands, self.size, line, column))
             if keyword == "END":
@@ -191,7 +190,9 @@ class Expansion:
         counter = symbols.pending.pop() if symbols.pending else ""
         symbols.name_address(self.size)
         line, column, depth = stream.line, stream.column, stream.depth
-        text = self._operands(absolute=False, joint=colon)
+        text = self._operands(limits.LONG_LINE_LENGTH, absolute=False, joint=colon)
+        if text is None:
+            stream.rest()
         try:
             count = self._evaluator.evaluate(text) if text is not None else 1
         except ExpressionError as error:
@@ -261,7 +262,7 @@ class Expansion:
     def _assertion(self) -> None:
         self._open_text = None
         line = self._stream.line
-        text = self._operands(absolute=False)
+        text = self._operands(limits.LONG_LINE_LENGTH, absolute=False)
         if text is None:
             return
         try:
@@ -280,22 +281,26 @@ class Expansion:
                 "and its ;assert line, or use other settings.",
             )
 
-    def _operands(self, *, absolute: bool, joint: str = "") -> str | None:
+    def _operands(self, limit: int, *, used: int = 0, absolute: bool, joint: str = "") -> str | None:
         """The rest of the line with everything put in that is known; None when it is not usable.
 
         White space between the tokens goes, except behind a name. Labels become distances from the
-        instruction, or addresses if `absolute`.
+        instruction, or addresses if `absolute`. More than `limit` characters, `used` ones among them,
+        are a problem.
         """
         stream, symbols = self._stream, self._symbols
+        line, column = stream.line, stream.column
         parts = [joint] if joint else []
+        length = used + len(joint)
         after_dot = False
         first = True
         while (token := stream.token()) is not None:
             name = token.name
             if not name or (after_dot and "&" not in name):
-                parts.append(token.text)
-                if name and token.spaced:
-                    parts.append(" ")
+                parts.append(token.text + " " if name and token.spaced else token.text)
+                length += len(parts[-1])
+                if length > limit:
+                    break
                 after_dot = first and token.text == "."
                 first = first and token.text == " "
                 continue
@@ -325,11 +330,20 @@ class Expansion:
                 return None
             else:
                 value = name
-            parts.append(value)
             if token.text.endswith(":"):
-                parts.append(":")
-            if token.spaced:
-                parts.append(" ")
+                value += ":"
+            parts.append(value + " " if token.spaced else value)
+            length += len(parts[-1])
+            if length > limit:
+                break
+        if length > limit:
+            self._report.problem(
+                line,
+                column,
+                f"the line expands to more than {limit} characters",
+                "Use shorter EQU texts or a simpler expression.",
+            )
+            return None
         return "".join(parts)
 
     def _joined(self, name: str) -> str:

@@ -19,7 +19,10 @@ import re
 from collections.abc import Callable
 from operator import eq, ge, gt, le, lt, ne
 
-_TOKEN = re.compile(r"\s*(?:([0-9]+)|([A-Za-z])|(&&|\|\||[=!<>]=|[-+*/%<>!=()]))")
+from shoal.corewar.redcode.reader import WHITE_SPACE
+from shoal.corewar.redcode.report import shown
+
+_TOKEN = re.compile(r"[ \t\f\v]*(?:([0-9]+)|([A-Za-z])|(&&|\|\||[=!<>]=|[-+*/%<>!=()]))")
 _PRECEDENCE = {
     "||": 1,
     "&&": 2,
@@ -56,7 +59,7 @@ class Evaluator:
 
     def evaluate(self, text: str) -> int:
         """Raises ExpressionError when `text` is not an expression or divides by zero."""
-        if text.isdigit() and len(text) < _DIGITS:
+        if len(text) < _DIGITS and text.isascii() and text.isdigit():
             return int(text)
         self._tokens = self._read(text)
         self._next = 0
@@ -70,7 +73,7 @@ class Evaluator:
                     "Write as many ')' as there are '('.",
                 )
             raise ExpressionError(
-                f"bad expression: an operator is missing before '{token}'",
+                f"bad expression: an operator is missing before {shown(token)}",
                 "Write an operator between two values, and a comma between the operands.",
             )
         return value
@@ -79,12 +82,12 @@ class Evaluator:
         """The expression as (number, register, operator), two of which are empty."""
         tokens: list[tuple[str, str, str]] = []
         position = 0
-        text = text.rstrip()
+        text = text.rstrip(WHITE_SPACE)
         while position < len(text):
             match = _TOKEN.match(text, position)
             if match is None:
                 raise ExpressionError(
-                    f"bad expression: '{text[position:].lstrip()[0]}' cannot stand there",
+                    f"bad expression: {shown(text[position:].lstrip(WHITE_SPACE)[0])} cannot stand there",
                     "Use numbers, labels, + - * / %, comparisons, && || ! and parentheses.",
                 )
             number, register, operator = match[1] or "", match[2] or "", match[3] or ""

@@ -17,13 +17,19 @@ SOURCE_SIZE = 1 << 18
 """Characters of a source."""
 
 LONG_LINE_LENGTH = 4096
-"""Characters of a line when long lines are welcome, and of lines joined by a backslash."""
+"""Characters of a line when long lines are welcome, of lines joined by a backslash, and of the expanded
+count of a FOR or condition of an ;assert."""
 
 LINES = 150_000
 """Lines processed, each turn of a FOR counted anew."""
 
 TOKENS = 300_000
-"""Tokens processed after all substitutions."""
+"""Tokens processed after all substitutions, long ones and open EQU texts in loops counted several times.
+
+The second pass may once more read as many from the EQU texts that were not known in the first one."""
+
+TOKEN_LENGTH = 8
+"""Characters of a token after which it counts once more."""
 
 SUBSTITUTION_DEPTH = 1000
 """EQU texts open within each other."""
@@ -33,6 +39,15 @@ NESTED_LOOPS = 1000
 
 PROBLEMS = 20
 """Problems and warnings reported for one source."""
+
+REPEATED_PROBLEMS = 1000
+"""How often problems that are in the report already may occur again, mostly in a loop."""
+
+KNOWN_NAMES = 200
+"""Names of a program up to which a similar one is looked for when a name is not defined."""
+
+SIMILAR_LENGTH = 24
+"""Characters of a name up to which a similar one is looked for."""
 
 SURPLUS_INSTRUCTIONS = 1000
 """How far beyond the length limit a program is expanded before assembling stops."""

@@ -12,8 +12,10 @@ def listing(warrior: Warrior, *, standard: Standard = "94") -> str:
 
     The form has no place for a PIN nor for a start outside of the program, and pMARS itself refuses
     the header line when it reads it again: `assemble` understands it. `disassemble` keeps everything.
+    Line breaks and zero bytes in a name, which no source can give it, become spaces.
     """
-    lines = [f'Program "{warrior.name}" (length {len(warrior)}) by "{warrior.author}"', ""]
+    name, author = _one_line(warrior.name), _one_line(warrior.author)
+    lines = [f'Program "{name}" (length {len(warrior)}) by "{author}"', ""]
     starts_inside = warrior.start < len(warrior)
     if starts_inside and standard != "88":
         lines.append("       ORG      START")
@@ -30,11 +32,12 @@ def disassemble(warrior: Warrior) -> str:
 
     Assembling it under a core of the same size gives an equal warrior, provided that name, author and
     strategy are text that a comment line can hold: not empty, no line breaks or zero bytes, no space
-    in front, no backslash at the end, and at most 240 bytes.
+    in front, no backslash at the end (it would join the next line, so a space follows it), and at most
+    240 bytes.
     """
     lines = [";redcode-94"]
-    lines += [f";name {_one_line(warrior.name)}", f";author {_one_line(warrior.author)}"]
-    lines += [f";strategy {_one_line(line)}" for line in warrior.strategy.split("\n") if warrior.strategy]
+    lines += [f";name {_comment(warrior.name)}", f";author {_comment(warrior.author)}"]
+    lines += [f";strategy {_comment(line)}" for line in warrior.strategy.split("\n") if warrior.strategy]
     lines.append(f";assert CORESIZE == {warrior.core_size}")
     inside = warrior.start < len(warrior)
     lines.append(f"       ORG    {'START' if inside else warrior.start}")
@@ -55,6 +58,11 @@ def _columns(instruction: Instruction, core_size: int, standard: Standard) -> st
     opcode, modifier, a_mode, a, b_mode, b = instruction
     name = opcode.name if standard == "88" else f"{opcode.name}.{modifier.name}"
     return f"{name:<6} {a_mode.symbol}{signed(a, core_size):>6}, {b_mode.symbol}{signed(b, core_size):>6}"
+
+
+def _comment(text: str) -> str:
+    text = _one_line(text)
+    return text + " " if text.endswith("\\") else text
 
 
 def _one_line(text: str) -> str:

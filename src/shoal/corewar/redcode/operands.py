@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 
 from shoal.corewar.instruction import Instruction, Mode, Modifier, Opcode
+from shoal.corewar.redcode import limits
 from shoal.corewar.redcode.defaults import check_88, default_modifier
 from shoal.corewar.redcode.expansion import Statement
 from shoal.corewar.redcode.expression import Evaluator, ExpressionError
@@ -31,6 +32,8 @@ class Encoder:
         self._evaluator = evaluator
         self._report = report
         self._lenient = lenient
+        self._texts: dict[int, list[Piece]] = {}
+        self._pieces_left = limits.TOKENS
 
     def number(self, statement: Statement) -> int | None:
         """The value behind ORG, PIN or END; None without one."""
@@ -106,6 +109,7 @@ class Encoder:
         symbols = self._symbols
         found: list[Piece] = []
         waiting: list[tuple[list[Piece], int, str]] = [(resolved_tokens(statement.operands), 0, "")]
+        open_names: set[str] = set()
         budget = 4 * EXPANDED_LENGTH
         while waiting:
             pieces, position, owner = waiting.pop()
@@ -113,11 +117,13 @@ class Encoder:
                 piece = pieces[position]
                 position += 1
                 budget -= 1
+                if owner:
+                    self._charge(statement, piece)
                 name = piece[0]
                 if not name or (len(found) == 1 and found[0][2] == "."):
                     found.append(piece)
                 elif name in symbols.texts:
-                    if name == owner or any(name == other for _, _, other in waiting):
+                    if name in open_names:
                         self._problem(
                             statement,
                             name,
@@ -126,7 +132,8 @@ class Encoder:
                         )
                         return None
                     waiting.append((pieces, position, owner))
-                    pieces, position, owner = resolved_tokens(_written(symbols.texts[name][0])), 0, name
+                    pieces, position, owner = self._text(name), 0, name
+                    open_names.add(name)
                 elif name in symbols.labels:
                     found.extend(
                         resolved_tokens(str(symbols.labels[name] - (0 if absolute else statement.address)))
@@ -143,17 +150,38 @@ class Encoder:
                         statement, "", "the operands expand to too long a text", "Use shorter EQU texts."
                     )
                     return None
+            open_names.discard(owner)
         return found
 
+    def _text(self, name: str) -> list[Piece]:
+        """The first line of an EQU text in pieces."""
+        line = self._symbols.texts[name][0]
+        if id(line) not in self._texts:
+            self._texts[id(line)] = resolved_tokens(_written(line))
+        return self._texts[id(line)]
+
+    def _charge(self, statement: Statement, piece: Piece) -> None:
+        self._pieces_left -= 1 + len(piece[0] or piece[1]) // limits.TOKEN_LENGTH
+        if self._pieces_left < 0:
+            raise self._report.stop(
+                statement.line,
+                statement.column,
+                f"EQU texts that stand below their use expand to more than {limits.TOKENS} words",
+                "Put the EQU lines above the instructions that use them.",
+            )
+
     def _undefined(self, statement: Statement, name: str) -> None:
-        close = (
-            difflib.get_close_matches(name, self._symbols.known(), n=1, cutoff=0.6) if len(name) < 40 else []
-        )
+        message = f"{shown(name)} is not defined"
+        if self._report.repeats(statement.line, message):
+            return
+        close: list[str] = []
+        if len(name) <= limits.SIMILAR_LENGTH and self._symbols.known_count() <= limits.KNOWN_NAMES:
+            close = difflib.get_close_matches(name, self._symbols.known(), n=1, cutoff=0.6)
         hint = f"Did you mean {shown(close[0])}? " if close else ""
         self._problem(
             statement,
             name,
-            f"{shown(name)} is not defined",
+            message,
             f"{hint}Write {shown(name)} in front of the instruction it stands for, or define it "
             "with EQU; upper and lower case differ.",
         )
@@ -229,9 +257,10 @@ class Encoder:
         return value
 
     def _problem(self, statement: Statement, token: str, message: str, remedy: str) -> None:
-        self._report.problem(
-            statement.line, column_of(statement.line, token, statement.column), message, remedy
-        )
+        if not self._report.repeats(statement.line, message):
+            self._report.problem(
+                statement.line, column_of(statement.line, token, statement.column), message, remedy
+            )
 
 
 def _written(line: list[Token]) -> str:

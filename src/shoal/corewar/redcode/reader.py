@@ -14,16 +14,18 @@ from shoal.corewar.redcode.limits import LINE_LENGTH, LONG_LINE_LENGTH
 
 DEFAULT_NAME = "Unknown"
 DEFAULT_AUTHOR = "Anonymous"
+WHITE_SPACE = " \t\f\v"
 
 _INFORMATION = re.compile(r"[ \t\f\v]*;[ \t\f\v]*([A-Za-z_][A-Za-z0-9_]*)[ \t\f\v]*(.*)", re.DOTALL)
-_LISTING_HEADER = re.compile(r'Program "(.*)" \(length \d+\) by "(.*)"[ \t]*\Z')
+_LISTING_HEADER = re.compile(r'Program "(.*)" \(length [0-9]+\) by "(.*)"[ \t]*\Z')
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     """A line of code or an assertion, without its comment, and where it stands in the source.
 
-    `source` is the physical line, `offset` the column (from 0) at which `text` begins in it.
+    `source` is the physical line (the first one if lines were joined), `offset` the column (from 0) at
+    which `text` begins in it.
     """
 
     number: int
@@ -67,14 +69,14 @@ def read(text: str, *, split_long_lines: bool = True) -> Source:
     markers = 0
     beginning = True
     for number, offset, piece, physical in _pieces(text, split_long_lines):
-        if beginning and piece.strip():
+        if beginning and piece.strip(WHITE_SPACE):
             beginning = False
             header = _LISTING_HEADER.match(piece)
             if header:
                 source.name, source.author = readable(header[1]), readable(header[2])
                 continue
         code, semicolon, _ = piece.partition(";")
-        if code and not code.isspace():
+        if code.strip(WHITE_SPACE):
             source.lines.append(Line(number, code, physical, offset))
         elif semicolon:
             match = _INFORMATION.match(piece)
@@ -100,7 +102,7 @@ def read(text: str, *, split_long_lines: bool = True) -> Source:
 
 
 def _pieces(text: str, split: bool) -> list[tuple[int, int, str, str]]:
-    """(line number, offset, text, physical line); a backslash at the end joins the next line."""
+    """(line number, offset, text, first physical line); a backslash at the end joins the next line."""
     pieces: list[tuple[int, int, str, str]] = []
     joined: tuple[int, int, str, str] | None = None
     for number, physical in enumerate(text.split("\n"), 1):
@@ -110,7 +112,7 @@ def _pieces(text: str, split: bool) -> list[tuple[int, int, str, str]]:
             piece = _cut(physical[offset:end])
             if joined is not None:
                 piece = joined[2] + piece
-                first, at, source = joined[0], joined[1], joined[3] + " " + physical
+                first, at, source = joined[0], joined[1], joined[3]
             else:
                 first, at, source = number, offset, physical
             if piece.endswith("\\") and len(piece) < LONG_LINE_LENGTH:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from shoal.corewar.redcode.limits import LINE_LENGTH, PROBLEMS
+from shoal.corewar.redcode.limits import LINE_LENGTH, PROBLEMS, REPEATED_PROBLEMS
 from shoal.corewar.redcode.reader import Line, readable
 from shoal.errors import AssemblyError, Problem
 
@@ -31,16 +31,29 @@ class Report:
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
         self._seen: set[tuple[int, str]] = set()
+        self._repeated = 0
 
     def problem(self, line: Line, column: int, message: str, remedy: str) -> None:
         """Raises Abort when the report is full."""
-        if self._new(line, message):
+        if not self.repeats(line, message):
+            self._seen.add((line.number, message))
             self.problems.append(_located(line, column, message, remedy))
             if len(self.problems) >= PROBLEMS:
                 raise Abort
 
+    def repeats(self, line: Line, message: str) -> bool:
+        """Whether this problem is in the report already. Raises Abort when that happens too often."""
+        if (line.number, message) not in self._seen:
+            return False
+        self._repeated += 1
+        if self._repeated > REPEATED_PROBLEMS:
+            raise Abort
+        return True
+
     def warning(self, line: Line, column: int, message: str, remedy: str) -> None:
-        if len(self.warnings) < PROBLEMS and self._new(line, message):
+        key = (line.number, message)
+        if len(self.warnings) < PROBLEMS and key not in self._seen:
+            self._seen.add(key)
             self.warnings.append(_located(line, column, message, remedy))
 
     def overflow(self, line: Line, column: int, message: str, remedy: str) -> None:
@@ -56,20 +69,13 @@ class Report:
         if self.problems:
             raise AssemblyError(sorted(self.problems, key=lambda problem: problem.line), name)
 
-    def _new(self, line: Line, message: str) -> bool:
-        key = (line.number, message)
-        if key in self._seen:
-            return False
-        self._seen.add(key)
-        return True
-
 
 def column_of(line: Line, token: str, fallback: int) -> int:
     """Where `token` stands in a source line, as a whole word if it is one; else `fallback`."""
     if not token:
         return fallback
     pattern = re.escape(token)
-    if token[0].isalpha() or token[0] == "_":
+    if token[0].isascii() and (token[0].isalpha() or token[0] == "_"):
         pattern = rf"(?<![A-Za-z0-9_]){pattern}(?![A-Za-z0-9_])"
     match = re.compile(pattern).search(line.text, max(0, fallback - 1 - line.offset))
     return match.start() + line.offset + 1 if match else fallback
@@ -79,7 +85,7 @@ def _located(line: Line, column: int, message: str, remedy: str) -> Problem:
     source = readable(line.source)
     if len(source) != len(line.source):
         column = len(readable(line.source[: column - 1])) + 1
-    source = "".join(c if c.isprintable() else " " for c in source)
+    column = min(column, len(source) + 1)
     if line.offset >= LINE_LENGTH:
         remedy += (
             f" (The line is longer than {LINE_LENGTH} characters, and what follows is read as a line of its"
@@ -88,4 +94,5 @@ def _located(line: Line, column: int, message: str, remedy: str) -> Problem:
     if len(source) > SHOWN:
         start = max(0, min(column - SHOWN // 2, len(source) - SHOWN))
         source, column = source[start : start + SHOWN], column - start
+    source = "".join(c if c.isprintable() else " " for c in source)
     return Problem(line.number, max(1, column), message, remedy, source)

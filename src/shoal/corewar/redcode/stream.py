@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from shoal.corewar.redcode import limits
 from shoal.corewar.redcode.reader import Line
-from shoal.corewar.redcode.report import Report
+from shoal.corewar.redcode.report import Report, shown
 from shoal.corewar.redcode.tokens import GAP, Token, tokens
 
 _UNREAD: list[Token] = []
@@ -92,29 +92,33 @@ class Stream:
             frame = self._frames[-1]
             row = frame.lines[frame.line]
             if frame.position < len(row):
-                self._tokens_left -= 1
-                if self._tokens_left < 0:
-                    raise self._report.stop(
-                        self.line,
-                        self.column,
-                        f"the source expands to more than {limits.TOKENS} words",
-                        "Use fewer or shorter EQU texts and FOR loops.",
-                    )
+                token = row[frame.position]
+                self._charge(1 + len(token.text) // limits.TOKEN_LENGTH)
                 frame.position += 1
-                return row[frame.position - 1]
+                return token
             if frame is self._program or frame.line + 1 < len(frame.lines):
                 return None
             if len(self._frames) <= self.floor:
                 raise self._report.stop(
                     self.line,
                     self.column,
-                    f"a FOR loop in the text of '{frame.name}' has no ROF",
+                    f"a FOR loop in the text of {shown(frame.name)} has no ROF",
                     "Put the ROF into the same EQU text as its FOR.",
                 )
             self._frames.pop()
             self._open_names.discard(frame.name)
             if frame.spaced:
                 return GAP
+
+    def _charge(self, cost: int) -> None:
+        self._tokens_left -= cost
+        if self._tokens_left < 0:
+            raise self._report.stop(
+                self.line,
+                self.column,
+                f"the source expands to more than {limits.TOKENS} words",
+                "Use fewer or shorter EQU texts and FOR loops.",
+            )
 
     def rest(self) -> list[Token]:
         """The remaining tokens of the logical line."""
@@ -138,7 +142,7 @@ class Stream:
             self._report.problem(
                 self.line,
                 self.column,
-                f"the EQU '{name}' refers to itself",
+                f"the EQU {shown(name)} refers to itself",
                 "Give it a text that does not lead back to its own name.",
             )
             return False
@@ -152,10 +156,12 @@ class Stream:
 
     def place(self) -> Place:
         """Where the stream stands, which is at the end of a logical line."""
+        self._charge(len(self._frames) - 1)
         return tuple((frame.lines, frame.line, frame.name, frame.spaced) for frame in self._frames)
 
     def go_back(self, place: Place) -> None:
         """Returns to a place; the next `advance` reads the line behind it."""
+        self._charge(len(place) - 1)
         lines, line, _, _ = place[0]
         self._program.line = line
         self._program.position = len(lines[line])

@@ -54,6 +54,9 @@ class Symbols:
             self.texts[label] = text
         self.pending.clear()
 
+    def known_count(self) -> int:
+        return len(self.labels) + len(self.texts) + len(self.values)
+
     def known(self) -> list[str]:
         """Every name a program could have meant, for a hint in a message."""
         return [*self.labels, *self.texts, *self.values]
