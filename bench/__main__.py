@@ -18,7 +18,7 @@ from rich.table import Column, Table
 
 from bench.row import Row
 
-ROOMS = ("corewar",)
+ROOMS = ("corewar", "swarm")
 RESULTS = Path(__file__).with_name("results.json")
 
 

@@ -21,6 +21,22 @@ class RunError(ShoalError):
     """What a run left behind cannot be read or written."""
 
 
+class PeerError(ShoalError):
+    """Something at the boundary to the swarm: an identity, an item to share, the exchange itself."""
+
+
+class IdentityError(PeerError):
+    """A key file is missing its privacy, its content, or its place."""
+
+
+class ShareRefused(PeerError):
+    """An item was not shared. `reason` is one word for programs: "kind", "size", "full"."""
+
+    def __init__(self, message: str, reason: str) -> None:
+        self.reason = reason
+        super().__init__(message)
+
+
 class CandidateError(ShoalError):
     """A text is not a program of its domain. The message is fit to be shown to whoever wrote the text."""
 

@@ -9,7 +9,11 @@ import typer
 from shoal import __version__
 from shoal.cli.assemble import assemble
 from shoal.cli.battle import battle
+from shoal.cli.doctor import doctor
 from shoal.cli.info import info
+from shoal.cli.invite import invite
+from shoal.cli.peers import peers
+from shoal.cli.relay import relay
 from shoal.cli.tournament import tournament
 from shoal.cli.watch import watch
 
@@ -46,5 +50,5 @@ def shoal(
     """
 
 
-for verb in (battle, assemble, tournament, watch, info):
+for verb in (battle, assemble, tournament, watch, relay, peers, invite, doctor, info):
     app.command()(verb)

@@ -1,0 +1,152 @@
+"""The exchange against the bare engine, frames, the simulator, and what an idle node costs."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from bench.row import Row
+from shoal.sim.swarm import Sharing, SimSwarm
+from shoal.swarm.frame import Bundle, Codec, Entry
+from shoal.swarm.identity import Identity
+from shoal.swarm.kinds import Kind, Kinds
+from shoal.swarm.membership import Membership
+from shoal.swarm.rejection import Rejection
+from shoal.swarm.settings import ExchangeSettings
+
+NODES = 8
+ITEMS = 700
+REPEATS = 3
+
+
+class Payload(msgspec.Struct, array_like=True, frozen=True):
+    text: bytes
+
+
+def swarm_of(form: str, nodes: int, items: int) -> list[dict[str, float]]:
+    """Runs the processes of one form side by side; what each of them measured."""
+    with tempfile.TemporaryDirectory(prefix="sb") as folder:
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-m", "bench.swarm_node", form, folder, str(index), str(nodes), str(items)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for index in range(nodes)
+        ]
+        try:
+            for process in processes:
+                assert process.stdout is not None
+                if process.stdout.readline() != "ready\n":
+                    raise SystemExit(f"a node of the {form} benchmark did not start")
+            for process in processes:
+                assert process.stdin is not None
+                process.stdin.write("go\n")
+                process.stdin.flush()
+            rows: list[dict[str, float]] = [
+                json.loads(process.stdout.readline()) for process in processes if process.stdout
+            ]
+            for process in processes:
+                process.communicate("end\n", timeout=30)
+            return rows
+        finally:
+            for process in processes:
+                process.kill()
+
+
+def delivered_per_second(form: str) -> tuple[float, float]:
+    """Items delivered per second over all nodes, and the share of the items that arrived."""
+    best, share = 0.0, 0.0
+    for _ in range(REPEATS):
+        rows = swarm_of(form, NODES, ITEMS)
+        got = sum(row["got"] for row in rows)
+        best = max(best, got / max(row["seconds"] for row in rows))
+        share = got / sum(row["wanted"] for row in rows)
+    return best, share
+
+
+def against_the_engine() -> list[Row]:
+    exchange, complete = delivered_per_second("exchange")
+    puts, _ = delivered_per_second("puts")
+    batches, _ = delivered_per_second("batches")
+    return [
+        Row("exchange.vs_engine", exchange / puts, "times its items/s", "bare zenoh, 4 KB puts", ">= 0.7"),
+        Row("exchange.vs_engine.batches", exchange / batches, "times its items/s", "bare zenoh, 56 KB puts"),
+        Row("exchange.delivered", exchange, "items/s at 8 nodes"),
+        Row("exchange.complete", complete, "of the items arrived"),
+        Row("engine.delivered.puts", puts, "items/s at 8 nodes"),
+        Row("engine.delivered.batches", batches, "items/s at 8 nodes"),
+    ]
+
+
+def rate(call: Callable[[], object], seconds: float = 0.6) -> float:
+    count, began = 0, time.process_time()
+    while time.process_time() - began < seconds:
+        call()
+        count += 1
+    return count / (time.process_time() - began)
+
+
+def frames() -> list[Row]:
+    identity = Identity.create()
+    codec = Codec(Membership("bench", "", ()), Kinds([Kind("payload", Payload, 8192, "log")]))
+    rows = []
+    for items in (1, 16):
+        payload = msgspec.msgpack.encode(Payload(b"x" * 3700))
+        entries = [Entry("payload", payload)] * items
+        sealed = codec.seal(identity, 1, 1, 1, "log/0", entries).encode()
+
+        def seal(entries: list[Entry] = entries) -> object:
+            return codec.seal(identity, 1, 1, 1, "log/0", entries).encode()
+
+        def take_apart(sealed: bytes = sealed) -> None:
+            frame = codec.read(sealed)
+            assert not isinstance(frame, Rejection | Bundle)
+            assert codec.authentic(frame)
+            assert codec.intact(frame)
+            assert not isinstance(codec.contents(frame), Rejection)
+
+        rows.append(Row(f"frame.seal.{items}", rate(seal), "frames/s"))
+        rows.append(Row(f"frame.open.{items}", rate(take_apart), "frames/s"))
+    return rows
+
+
+def simulated(nodes: int, rounds: int) -> list[Row]:
+    """Each node shares one signed 1 KB item a round (16 s of virtual time) and follows 4 shards of 32."""
+    settings = ExchangeSettings(flush_seconds=0.0, shards=max(1, nodes // 32), follow=4, history_frames=8)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    swarm = SimSwarm(
+        nodes,
+        1,
+        settings=settings,
+        applications=lambda number: Sharing(f"node {number}", interval=16.0, size=1000, keep=False),
+    )
+    began = time.process_time()
+    swarm.run(16.0 * rounds)
+    spent = time.process_time() - began
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    acted = sum(node.application.count for node in swarm.nodes if isinstance(node.application, Sharing))
+    gathered = sum(node.application.foreign for node in swarm.nodes if isinstance(node.application, Sharing))
+    return [
+        Row(f"sim.node_rounds.{nodes}", acted / spent, "node-rounds/s"),
+        Row(f"sim.memory.{nodes}", grown / nodes, "KB/node"),
+        Row(f"sim.gathered.{nodes}", gathered / acted, "items/node-round"),
+    ]
+
+
+def idle() -> list[Row]:
+    rows = swarm_of("idle", 12, 10)
+    worst = max(row["cpu"] / row["seconds"] for row in rows)
+    return [Row("exchange.idle_cpu", worst, "of a core, worst of 12", "", "<= 0.03")]
+
+
+def measure() -> list[Row]:
+    return [*frames(), *simulated(1000, 3), *simulated(10_000, 2), *against_the_engine(), *idle()]

@@ -1,0 +1,54 @@
+"""`shoal doctor`: can this machine take part, and if not, what to do."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from shoal.cli import joining
+
+NOT_WELL = 1
+
+
+def doctor(
+    join: joining.Join = None,
+    listen: joining.Listen = None,
+    transport: joining.Engine = "zenoh",
+    swarm: joining.Swarm = None,
+    secret_file: joining.SecretFile = None,
+    key: joining.KeyFile = None,
+    seconds: Annotated[
+        float, typer.Option("--seconds", metavar="S", min=0.5, max=600, help="How long to listen for peers.")
+    ] = 5.0,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Check clock, limits, identity and the way to peers; exit code 1 if something needs doing.
+
+    \b
+    Examples:
+      shoal doctor
+      shoal doctor --listen tcp/0.0.0.0:7447
+      shoal doctor --join tcp/example.org:7447
+    """
+    from shoal.cli.output import clean, print_json
+    from shoal.cli.peers import listen_for
+    from shoal.swarm.checkup import check_machine, peers_heard
+
+    chosen = joining.joining_from(join, listen, None, transport, swarm, secret_file)
+    findings = list(check_machine(str(joining.key_path(key)), chosen.listen, chosen.join))
+    if chosen.join and all(finding.well for finding in findings):
+        _, present, figures = listen_for(chosen, seconds)
+        findings.append(peers_heard(len(present), figures))
+    if json:
+        print_json(
+            [{"check": f.check, "found": f.found, "remedy": f.remedy, "well": f.well} for f in findings]
+        )
+    else:
+        width = max(len(finding.check) for finding in findings)
+        for finding in findings:
+            mark = "ok  " if finding.well else "LOOK"
+            remedy = "" if finding.well else f"\n       {clean(finding.remedy, 500)}"
+            print(f"{mark}  {finding.check:<{width}}  {clean(finding.found, 200)}{remedy}")
+    if not all(finding.well for finding in findings):
+        raise typer.Exit(NOT_WELL)

@@ -1,0 +1,44 @@
+"""`shoal invite`: one line that a friend pastes to join."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from shoal.cli import joining
+
+
+def invite(
+    address: Annotated[
+        str, typer.Argument(metavar="ADDRESS", help="Where this swarm is reached, e.g. tcp/host:7447.")
+    ],
+    swarm: joining.Swarm = None,
+    secret_file: joining.SecretFile = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Print one line that a friend pastes to join this swarm.
+
+    With --swarm-secret-file the line holds the secret: send it only to whom you would tell it.
+
+    \b
+    Example:
+      shoal invite tcp/example.org:7447 --swarm herring
+    """
+    from shoal.swarm.invitation import Invitation
+
+    chosen = joining.joining_from(swarm=swarm, secret_file=secret_file)
+    invitation = str(Invitation(address, chosen.swarm, chosen.secret))
+    if json:
+        from shoal.cli.output import print_json
+
+        print_json(
+            {
+                "invitation": invitation,
+                "address": address,
+                "swarm": chosen.swarm,
+                "secret": bool(chosen.secret),
+            }
+        )
+        return
+    print(f"shoal peers --join '{invitation}'")

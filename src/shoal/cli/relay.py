@@ -1,0 +1,58 @@
+"""`shoal relay`: a node that carries messages for others and does nothing else."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from shoal.cli import joining
+from shoal.errors import ConfigError
+
+REPORT_SECONDS = 60.0
+
+
+def relay(
+    listen: joining.Listen = None,
+    join: joining.Join = None,
+    advertise: joining.Advertise = None,
+    swarm: joining.Swarm = None,
+    tls_authority: joining.TlsAuthority = None,
+    tls_certificate: joining.TlsCertificate = None,
+    tls_key: joining.TlsKey = None,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", metavar="S", help="End after so long.")
+    ] = None,
+) -> None:
+    """Carry messages between nodes that join here, and nothing else.
+
+    A relay holds no key of the swarm and takes part in nothing: it can drop messages but not forge them.
+
+    \b
+    Example:
+      shoal relay --listen tcp/0.0.0.0:7447
+    """
+    import secrets
+    import signal
+    import threading
+
+    from shoal.cli.output import note
+
+    if not listen:
+        raise ConfigError("a relay needs an address where others reach it: --listen tcp/0.0.0.0:7447")
+    chosen = joining.joining_from(
+        join, listen, advertise, "zenoh", swarm, tls=(tls_authority, tls_certificate, tls_key)
+    )
+    ended = threading.Event()
+    transport = chosen.open("relay-" + secrets.token_hex(8))
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: ended.set())
+        print(
+            f"relaying for swarm {chosen.swarm!r} at {', '.join(transport.endpoints() or chosen.listen)}",
+            flush=True,
+        )
+        ended.wait(seconds)
+    finally:
+        transport.close()
+    note("relay ended")

@@ -1,0 +1,308 @@
+"""The one loop, as a fold over the journal: produce → share → gather → verify → absorb.
+
+`Fold` holds a node's state and the *need* that it waits at. Only `feed(record)` moves it on, so whoever
+feeds the same records gets the same state: the node that writes them (node.py), and the same node when it
+resumes. There is no other path. A need that says *may* can be passed over, and then leaves no record: live
+by `pass_over`, on resume by the next record being another one.
+
+Answers may come in any order and at any time; turns are taken in the order in which they were asked.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, Generic
+
+from shoal.errors import RunError
+from shoal.node.application import (
+    Answer,
+    Application,
+    Evidence,
+    Judged,
+    Own,
+    Request,
+    State,
+    Turn,
+    Verdict,
+)
+from shoal.runs.journal import Record
+from shoal.runs.ledger import Ledger
+from shoal.runs.records import (
+    NOTHING,
+    Answered,
+    Arrived,
+    Asked,
+    Content,
+    Missed,
+    Note,
+    Shared,
+    TurnBegun,
+    VerdictGiven,
+    content_of,
+    decode_payload,
+)
+from shoal.swarm.authors import Received
+
+MOST_REMEMBERED_ITEMS = 1 << 16
+
+ItemName = tuple[str, int, str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class MayAsk:
+    """The next proposal may be drawn from the state as it is."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class NeedAnswer:
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class MayShare(Generic[Request, Answer]):
+    turn: Turn
+    fresh: Own[Request, Answer] | None
+
+
+@dataclass(frozen=True, slots=True)
+class NeedTurn:
+    """What has arrived is to be recorded, and then the beginning of the turn."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class NeedVerdict:
+    turn: Turn
+    received: Received
+
+
+@dataclass(frozen=True, slots=True)
+class MayNote:
+    turn: Turn
+
+
+Need = MayAsk | NeedAnswer | MayShare[Any, Any] | NeedTurn | NeedVerdict | MayNote
+
+
+@dataclass(slots=True)
+class Flight(Generic[Request, Answer]):
+    """A turn that was asked and is not absorbed yet."""
+
+    request: Request
+    attempt: int
+    asked_at: float
+    own: Own[Request, Answer] | None = None
+    answered_at: float = 0.0
+
+
+class Fold(Generic[State, Request, Answer, Evidence]):
+    """A node's state and the place in the loop where it stands."""
+
+    def __init__(
+        self,
+        application: Application[State, Request, Answer, Evidence],
+        state: State,
+        *,
+        seed: int,
+        node: str,
+        ledger: Ledger,
+    ) -> None:
+        self.state = state
+        self.ledger = ledger
+        self.flights: dict[int, Flight[Request, Answer]] = {}
+        self.asked = 0
+        self.absorbed = 0
+        self._application = application
+        self._seed = seed
+        self._node = node
+        self._arrived: list[Received] = []
+        self._seen: OrderedDict[ItemName, None] = OrderedDict()
+        self._turns = self._loop()
+        self.need: Need = next(self._turns)
+
+    def feed(self, record: Record) -> None:
+        """Takes in the next record. RunError if it cannot follow here: the journal is of another
+        application, or `gather` or `absorb` depended on something that is not in it."""
+        content = content_of(record)
+        if content is None or self._receive(content, record):
+            return
+        while not _meets(content, self.need):
+            # Nobody writes down that something optional was left out; the next record tells.
+            if not self._may_pass_over():
+                raise self._mismatch(record)
+            self.pass_over()
+        self._move(content, record.time)
+
+    def pass_over(self) -> None:
+        """Leaves out what may be done here."""
+        if not self._may_pass_over():
+            raise RuntimeError(f"the loop cannot go on without {self.need}")
+        self._move(None, 0.0)
+
+    def skip(self, record: Record) -> None:
+        """Takes in a record whose effect on the state is already there, from a checkpoint."""
+        content = content_of(record)
+        if content is None or self._receive(content, record):
+            return
+        if isinstance(content, Asked):
+            self._take_off(content, record.time)
+        elif isinstance(content, TurnBegun):
+            self.ledger.settle(content.turn)
+            self.flights.pop(content.turn, None)
+            self._arrived.clear()
+            self.absorbed = content.turn
+        self.need = MayAsk(self.asked + 1)
+
+    def has_arrived(self, received: Received) -> bool:
+        """Whether this very item is in the journal already; the newest MOST_REMEMBERED_ITEMS are
+        remembered."""
+        return _name_of(received) in self._seen
+
+    def _loop(self) -> Generator[Need, tuple[Content | None, float], None]:
+        application = self._application
+        while True:
+            while True:
+                asked, now = yield MayAsk(self.asked + 1)
+                if not isinstance(asked, Asked):
+                    break
+                self._take_off(asked, now)
+
+            number = min(self.flights)
+            flight = self.flights[number]
+            if flight.own is None:
+                yield NeedAnswer(number)
+            own = flight.own
+            assert own is not None
+            if own.answer is not None:
+                yield MayShare(self._turn(number, flight.answered_at), own)
+
+            _, now = yield NeedTurn(number)
+            self.ledger.settle(number)
+            turn = self._turn(number, now)
+            arrived, self._arrived = self._arrived, []
+            judged = yield from self._judge(turn, arrived)
+            self.state = application.absorb(self.state, turn, own, judged)
+            del self.flights[number]
+            self.absorbed = number
+            yield MayShare(turn, None)
+            yield MayNote(turn)
+
+    def _judge(
+        self, turn: Turn, arrived: list[Received]
+    ) -> Generator[Need, tuple[Content | None, float], list[Judged[Evidence]]]:
+        judged: list[Judged[Evidence]] = []
+        walk = self._application.gather(self.state, turn, arrived)
+        try:
+            received = next(walk)
+            while True:
+                given, _ = yield NeedVerdict(turn, received)
+                assert isinstance(given, VerdictGiven)
+                verdict = self._verdict(given)
+                judged.append(Judged(received, verdict))
+                received = walk.send(verdict)
+        except StopIteration:
+            return judged
+
+    def _receive(self, content: Content, record: Record) -> bool:
+        """Takes in what may come at any point of the loop; False for a record that belongs to one point."""
+        match content:
+            case Asked() if content.turn in self.flights:
+                # Asked again by a process that found no answer; the state has not moved in between.
+                flight = self.flights[content.turn]
+                flight.attempt, flight.asked_at = content.attempt, record.time
+                self.ledger.ask(content.turn, content.reserve)
+            case Answered() | Missed():
+                self._land(content, record)
+            case Arrived():
+                self._arrived.append(self._received(content))
+                self._seen[_name_of(content)] = None
+                if len(self._seen) > MOST_REMEMBERED_ITEMS:
+                    self._seen.popitem(last=False)
+            case Asked() | Shared() | TurnBegun() | VerdictGiven() | Note():
+                return False
+        return True
+
+    def _take_off(self, asked: Asked, now: float) -> None:
+        request = decode_payload(
+            asked.request, self._application.request_type, f"the request of turn {asked.turn}"
+        )
+        self.flights[asked.turn] = Flight(request, asked.attempt, now)
+        self.ledger.ask(asked.turn, asked.reserve)
+        self.asked = asked.turn
+
+    def _land(self, content: Answered | Missed, record: Record) -> None:
+        flight = self.flights.get(content.turn)
+        if flight is None or flight.own is not None:
+            raise self._mismatch(record)
+        if isinstance(content, Missed):
+            flight.own = Own(flight.request, None, content.reason)
+        else:
+            what = f"the answer of turn {content.turn}"
+            answer = decode_payload(content.answer, self._application.answer_type, what)
+            flight.own = Own(flight.request, answer)
+        flight.answered_at = record.time
+        self.ledger.answer(content.turn, content.cost)
+        if self.need == NeedAnswer(content.turn):
+            self._move(None, record.time)
+
+    def _move(self, content: Content | None, now: float) -> None:
+        self.need = self._turns.send((content, now))
+
+    def _turn(self, number: int, now: float) -> Turn:
+        return Turn(number, now, self._seed, self._node)
+
+    def _may_pass_over(self) -> bool:
+        if isinstance(self.need, MayAsk):
+            return bool(self.flights)
+        return isinstance(self.need, MayShare | MayNote)
+
+    def _mismatch(self, record: Record) -> RunError:
+        return RunError(
+            f"record {record.number} ({record.kind}) does not fit: after turn {self.absorbed} the loop is at "
+            f"{type(self.need).__name__}. Resume with the application and settings that wrote the journal."
+        )
+
+    def _verdict(self, given: VerdictGiven) -> Verdict[Evidence]:
+        evidence: Evidence | None = None
+        if given.evidence != NOTHING:
+            what = f"the evidence of turn {given.turn}"
+            evidence = decode_payload(given.evidence, self._application.evidence_type, what)
+        return Verdict(given.accepted, given.reason, evidence)
+
+    def _received(self, arrived: Arrived) -> Received:
+        kind = self._application.kinds.get(arrived.kind)
+        if kind is None:
+            raise RunError(f"the journal has an item of kind {arrived.kind!r}, unknown to the application.")
+        return Received(
+            author=arrived.author,
+            kind=arrived.kind,
+            item=decode_payload(arrived.item, kind.struct, f"an item of kind {arrived.kind!r}"),
+            epoch=arrived.epoch,
+            seq=arrived.seq,
+            index=arrived.index,
+            made_at=arrived.made_at,
+            arrived_at=arrived.arrived_at,
+            digest=bytes.fromhex(arrived.digest),
+        )
+
+
+def _name_of(item: Received | Arrived | VerdictGiven) -> ItemName:
+    """What no two items have in common: an author counts the frames of each start and each channel."""
+    return (item.author, item.epoch, item.kind, item.seq, item.index)
+
+
+def _meets(content: Content, need: Need) -> bool:
+    """Whether a record is what is needed, of this very turn and item."""
+    match content, need:
+        case (Asked(turn=number), MayAsk(turn=needed)) | (TurnBegun(turn=number), NeedTurn(turn=needed)):
+            return number == needed
+        case (Shared(turn=number), MayShare(turn=turn)) | (Note(turn=number), MayNote(turn=turn)):
+            return number == turn.number
+        case VerdictGiven(turn=number), NeedVerdict(turn=turn, received=received):
+            return number == turn.number and _name_of(content) == _name_of(received)
+    return False

@@ -1,0 +1,352 @@
+"""A node: it does what the loop needs next, and journals what comes of it before the loop may use it.
+
+    node = Node(application, outside, name="a", seed=1, journal=journal, exchange=exchange, now=clock())
+    while node.step(clock()) != "finished": ...
+
+`step(now)` does one small thing and never waits, so the same node runs in the field with the real clock,
+beside others in one process, and in the simulator with a virtual clock (drive.py). Making a node on a
+journal that has records in it *is* resuming: they are replayed, from the newest complete checkpoint where
+there is one.
+
+What is guaranteed: nothing from outside is used before it is in the journal; what is asked was reserved in
+the journal before, and only if it fits the budget; the outcome does not depend on the order in which answers
+come in; no other node, slow, silent or hostile, delays a step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Annotated, Generic, Literal
+
+import msgspec
+
+import shoal
+from shoal.errors import RunError, ShareRefused
+from shoal.node.application import (
+    Answer,
+    Application,
+    Evidence,
+    ExchangeLike,
+    Explains,
+    Own,
+    Request,
+    Snapshots,
+    State,
+    Turn,
+    Verdict,
+)
+from shoal.node.fold import MayAsk, MayNote, MayShare, NeedAnswer, NeedTurn, NeedVerdict
+from shoal.node.outside import Call, Outside
+from shoal.node.resume import rebuild
+from shoal.runs.checkpoint import Checkpoints, Found
+from shoal.runs.journal import JournalLike
+from shoal.runs.ledger import Ledger
+from shoal.runs.records import (
+    Answered,
+    Arrived,
+    Asked,
+    CheckpointWritten,
+    Content,
+    Missed,
+    Note,
+    Shared,
+    SharedItem,
+    Started,
+    Stopped,
+    TurnBegun,
+    VerdictGiven,
+    encode_payload,
+    kind_of,
+)
+from shoal.swarm.accounts import Outcome
+from shoal.swarm.authors import Received
+
+Status = Literal["worked", "turned", "waiting", "finished"]
+"""`worked`: call again; `turned`: call again, a turn is complete; `waiting`: for the outside; `finished`: for
+good."""
+
+MOST_REASON_CHARACTERS = 500
+
+
+class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`look_ahead` L: turn k is drawn from the state after turn k − L (1: strictly one after the other). A
+    turn that has no answer `deadline` seconds after it was asked is missed (None: waits). `budget`: most per
+    measure. `gather_limit`: most items taken in per turn. A checkpoint is written every `checkpoint_every`
+    turns (0: never), if the application has snapshots."""
+
+    look_ahead: int = 1
+    deadline: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    budget: dict[str, int] = {}
+    gather_limit: Annotated[int, msgspec.Meta(ge=1)] = 256
+    checkpoint_every: Annotated[int, msgspec.Meta(ge=0)] = 0
+
+    def __post_init__(self) -> None:
+        if self.look_ahead < 1:
+            raise ValueError(f"look_ahead is {self.look_ahead}; at least one turn must be under way")
+
+
+class Node(Generic[State, Request, Answer, Evidence]):
+    """One node of one application. Not thread-safe: one driver owns it."""
+
+    def __init__(
+        self,
+        application: Application[State, Request, Answer, Evidence],
+        outside: Outside[State, Request, Answer],
+        *,
+        name: str,
+        seed: int,
+        journal: JournalLike,
+        now: float,
+        exchange: ExchangeLike | None = None,
+        settings: NodeSettings | None = None,
+        checkpoints: Checkpoints | None = None,
+    ) -> None:
+        self.application = application
+        self.outside = outside
+        self.name = name
+        self.seed = seed
+        self.journal = journal
+        self.exchange = exchange
+        self.settings = settings if settings is not None else NodeSettings()
+        self.finished_because = ""
+        self.late_answers = 0
+        self._checkpoints = checkpoints
+        self.fold, found = rebuild(
+            application, journal, checkpoints, seed=seed, node=name, budget=self.settings.budget
+        )
+        self._checkpointed = found.number
+        self._lost = [turn for turn, flight in self.fold.flights.items() if flight.own is None]
+        self._write_started(now, found)
+
+    @property
+    def state(self) -> State:
+        return self.fold.state
+
+    @property
+    def turns(self) -> int:
+        """How many turns are absorbed."""
+        return self.fold.absorbed
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.fold.ledger
+
+    @property
+    def unanswered(self) -> int:
+        """How many calls are under way."""
+        return len(self._open_turns())
+
+    def wake_at(self) -> float | None:
+        """While waiting: the time at which there is something to do at the latest, where that is known."""
+        times = [] if (over := self.outside.next_at()) is None else [over]
+        if (deadline := self.settings.deadline) is not None:
+            times += [self.fold.flights[turn].asked_at + deadline for turn in self._open_turns()]
+        return min(times, default=None)
+
+    def step(self, now: float) -> Status:
+        """Does the next thing that can be done at time `now`, without waiting for anything."""
+        self.collect(now)
+        if self._lost:
+            self._ask_again(self._lost.pop(0), now)
+            return "worked"
+        match self.fold.need:
+            case MayAsk(turn=number):
+                return self._ask(number, now)
+            case NeedAnswer():
+                self.journal.sync_if_due(now)
+                return "waiting"
+            case MayShare(turn=turn, fresh=fresh):
+                self._share(turn, fresh, now)
+            case NeedTurn(turn=number):
+                self._gather(now)
+                self._record(now, TurnBegun(number))
+            case NeedVerdict(turn=turn, received=received):
+                self._verify(turn, received, now)
+            case MayNote(turn=turn):
+                if isinstance(self.application, Explains):
+                    said = self.application.explain(self.state, turn)
+                    self._record(now, Note(turn.number, encode_payload(said, "a note")))
+                else:
+                    self.fold.pass_over()
+                return "turned"
+        return "worked"
+
+    def advance(self, now: float) -> Status:
+        """Steps until a turn is complete or nothing can be done at `now`; for virtual clocks."""
+        while (status := self.step(now)) == "worked":
+            pass
+        return status
+
+    def collect(self, now: float) -> None:
+        """Journals the answers that are there and the deadlines that have passed; absorbs nothing."""
+        for over in self.outside.finished(now):
+            flight = self.fold.flights.get(over.call.turn)
+            if flight is None or flight.own is not None or flight.attempt != over.call.attempt:
+                self.late_answers += 1
+            elif over.reply is None:
+                reason = over.failure[:MOST_REASON_CHARACTERS]
+                self._record(now, Missed(over.call.turn, over.call.attempt, reason))
+            else:
+                cost = None if over.reply.cost is None else dict(over.reply.cost)
+                answer = encode_payload(over.reply.answer, "an answer")
+                self._record(now, Answered(over.call.turn, over.call.attempt, answer, cost))
+        if (deadline := self.settings.deadline) is not None:
+            for turn in self._open_turns():
+                flight = self.fold.flights[turn]
+                if now >= flight.asked_at + deadline:
+                    self._record(now, Missed(turn, flight.attempt, "deadline"))
+
+    def checkpoint(self, now: float) -> bool:
+        """Writes a checkpoint if the application has snapshots and the loop is between two turns."""
+        application, turn = self.application, self.fold.absorbed
+        possible = isinstance(self.fold.need, MayAsk | NeedAnswer) and turn > self._checkpointed
+        if self._checkpoints is None or not isinstance(application, Snapshots) or not possible:
+            return False
+        self.journal.sync()
+        self._checkpoints.write(
+            turn, self.journal.last_number, lambda folder: application.snapshot(self.state, folder)
+        )
+        self._checkpointed = turn
+        self._record(now, CheckpointWritten(turn))
+        return True
+
+    def close(self, now: float, reason: str) -> None:
+        """Ends the process's part cleanly; the node can be resumed, and goes on as if it had not been
+        stopped."""
+        if self.settings.checkpoint_every:
+            self.checkpoint(now)
+        self._record(now, Stopped(self.fold.absorbed, reason))
+        self.outside.close()
+        self.journal.close()
+
+    def abandon(self) -> None:
+        """Lets go of everything without another record, as after a failure."""
+        self.outside.close()
+        with contextlib.suppress(RunError):  # there is a failure already, and that one is to be seen
+            self.journal.close()
+
+    def _open_turns(self) -> list[int]:
+        # What the last process left without an answer is not under way: it is asked again, from now.
+        return [
+            turn
+            for turn, flight in self.fold.flights.items()
+            if flight.own is None and turn not in self._lost
+        ]
+
+    def _ask(self, number: int, now: float) -> Status:
+        every = self.settings.checkpoint_every
+        if every and self.fold.absorbed % every == 0 and self.checkpoint(now):
+            return "worked"
+        if len(self.fold.flights) >= self.settings.look_ahead:
+            self.fold.pass_over()
+            return "worked"
+        proposal = self.application.produce(self.state, Turn(number, now, self.seed, self.name))
+        if proposal is not None and self.ledger.fits(proposal.reserve):
+            request = encode_payload(proposal.request, "a request")
+            self._begin(Asked(number, 1, dict(proposal.reserve), request), now)
+            return "worked"
+        if self.fold.flights:
+            self.fold.pass_over()
+            return "worked"
+        self.finished_because = "nothing more to produce" if proposal is None else "the budget is spent"
+        return "finished"
+
+    def _ask_again(self, number: int, now: float) -> None:
+        """After a resume: the attempt without an answer is spent; the turn is asked anew if that still
+        fits."""
+        flight = self.fold.flights[number]
+        if flight.own is not None:
+            return
+        reserve = self.ledger.reserved_for(number)
+        if self.ledger.fits(reserve):
+            request = encode_payload(flight.request, "a request")
+            self._begin(Asked(number, flight.attempt + 1, reserve, request), now)
+        else:
+            self._record(now, Missed(number, flight.attempt, "lost, and the budget has no room to ask again"))
+
+    def _begin(self, asked: Asked, now: float) -> None:
+        self._record(now, asked)
+        request = self.fold.flights[asked.turn].request
+        self.outside.begin(Call(asked.turn, asked.attempt), self.state, request, now)
+
+    def _share(self, turn: Turn, fresh: Own[Request, Answer] | None, now: float) -> None:
+        if self.exchange is None:
+            self.fold.pass_over()
+            return
+        for received, outcome, reason in turn.credits:
+            self.exchange.credit(received, outcome, reason)
+        turn.credits.clear()
+        shared = []
+        for item in self.application.share(self.state, turn, fresh):
+            kind = self.application.kinds.of(item).name
+            try:
+                self.exchange.share(item)
+                shared.append(SharedItem(kind))
+            except ShareRefused as refused:
+                shared.append(SharedItem(kind, str(refused)[:MOST_REASON_CHARACTERS]))
+        if shared:
+            self._record(now, Shared(turn.number, tuple(shared)))
+        else:
+            self.fold.pass_over()
+
+    def _gather(self, now: float) -> None:
+        if self.exchange is None:
+            return
+        for received in self.exchange.gather(self.settings.gather_limit):
+            # A restarted exchange hands out again what it fetches again; what is in the journal came already.
+            if self.fold.has_arrived(received) or self.application.kinds.get(received.kind) is None:
+                continue
+            arrived = Arrived(
+                author=received.author,
+                kind=received.kind,
+                epoch=received.epoch,
+                seq=received.seq,
+                index=received.index,
+                made_at=received.made_at,
+                arrived_at=received.arrived_at,
+                digest=received.digest.hex(),
+                item=encode_payload(received.item, "an item"),
+            )
+            self._record(now, arrived)
+
+    def _verify(self, turn: Turn, received: Received, now: float) -> None:
+        verdict: Verdict[Evidence]
+        try:
+            verdict = self.application.verify(self.state, turn, received)
+        except Exception as error:  # the one place where foreign content meets the application's own code
+            verdict = Verdict(False, f"the verifier raised {type(error).__name__}: {error}")
+        reason = verdict.reason[:MOST_REASON_CHARACTERS]
+        evidence = encode_payload(verdict.evidence, "evidence")
+        given = VerdictGiven(
+            turn=turn.number,
+            author=received.author,
+            epoch=received.epoch,
+            kind=received.kind,
+            seq=received.seq,
+            index=received.index,
+            accepted=verdict.accepted,
+            reason=reason,
+            evidence=evidence,
+        )
+        self._record(now, given)
+        if self.exchange is not None:
+            outcome: Outcome = "verified" if verdict.accepted else "rejected"
+            self.exchange.credit(received, outcome, reason.partition(":")[0])
+
+    def _record(self, now: float, content: Content) -> None:
+        """The only way into the fold for a live node: through the journal."""
+        record = self.journal.append(kind_of(content), now, content)
+        self.fold.feed(record)
+
+    def _write_started(self, now: float, found: Found) -> None:
+        started = Started(
+            seed=self.seed,
+            node=self.name,
+            application=self.application.name,
+            shoal=shoal.__version__,
+            look_ahead=self.settings.look_ahead,
+            budget=self.settings.budget,
+            from_checkpoint=found.number,
+            passed_over=found.passed_over,
+        )
+        self._record(now, started)

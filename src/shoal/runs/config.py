@@ -1,0 +1,150 @@
+"""Config: TOML text and `--set a.b=c` overrides → one typed, immutable `msgspec.Struct`.
+
+What a config may hold is what its struct says; every field has a default that works. An unknown key, a value
+of the wrong type or out of its bounds is a ConfigError that names the key's full path, and where a similar
+key exists, that one. `to_toml` prints the resolved config, which parses back to the same struct.
+"""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+from shoal.errors import ConfigError
+from shoal.runs.toml import dumps
+
+Config = TypeVar("Config", bound=msgspec.Struct)
+
+# `--set model=gpt-5` is what people type; anything with TOML's own punctuation in it must be TOML.
+_BARE_WORD = re.compile(r"[A-Za-z_/.~][A-Za-z0-9_./:@~+-]*")
+
+
+def load(struct: type[Config], path: Path | None = None, overrides: Iterable[str] = ()) -> Config:
+    """The config from the file at `path` (None: all defaults) with `overrides` such as "swarm.nodes=8"."""
+    if path is None:
+        return parse(struct, "", overrides)
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: the config cannot be read: {error}") from error
+    return parse(struct, text, overrides, source=str(path))
+
+
+def parse(
+    struct: type[Config], text: str, overrides: Iterable[str] = (), *, source: str = "config"
+) -> Config:
+    """The same from TOML text; `source` names it in errors."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{source}: this is not TOML: {error}") from error
+    for override in overrides:
+        _apply(table, override)
+    _refuse_unknown(table, inspect.type_info(struct), "", source)
+    try:
+        return msgspec.convert(table, struct)
+    except msgspec.ValidationError as error:
+        message, _, place = str(error).partition(" - at `$")
+        path = place.rstrip("`").lstrip(".")
+        raise ConfigError(f"{source}: {f'{path}: ' if path else ''}{message}") from error
+
+
+def to_toml(config: msgspec.Struct) -> str:
+    """The whole config, defaults included, as TOML. What is None is left out, as TOML has no null."""
+    plain = msgspec.to_builtins(config, builtin_types=(datetime.datetime, datetime.date, datetime.time))
+    return dumps(_without_none(plain))
+
+
+def _apply(table: dict[str, Any], override: str) -> None:
+    name, equals, text = override.partition("=")
+    keys = [key.strip() for key in name.split(".")]
+    if not equals or not all(keys):
+        raise ConfigError(f"--set {override}: write it as --set section.key=value")
+    value = _parse_value(text.strip(), override)
+    place: Any = table
+    for depth, key in enumerate(keys):
+        where = ".".join(keys[: depth + 1])
+        slot: Any = key
+        if isinstance(place, list):
+            if not key.isdecimal() or int(key) >= len(place):
+                raise ConfigError(f"--set {override}: {where}: the list has entries 0 to {len(place) - 1}")
+            slot = int(key)
+        elif not isinstance(place, dict):
+            raise ConfigError(f"--set {override}: {where}: there is a plain value above it, not a table")
+        if depth == len(keys) - 1:
+            place[slot] = value
+        else:
+            place = place[slot] if isinstance(place, list) else place.setdefault(slot, {})
+
+
+def _parse_value(text: str, override: str) -> Any:
+    try:
+        parsed = tomllib.loads(f"value = {text}")
+        if len(parsed) == 1:  # more: there was a line break and another key in it
+            return parsed["value"]
+    except tomllib.TOMLDecodeError:
+        if _BARE_WORD.fullmatch(text):
+            return text
+    raise ConfigError(f"--set {override}: the value is not TOML; text goes in quotes: '\"…\"'")
+
+
+def _refuse_unknown(value: object, expected: inspect.Type, path: str, source: str) -> None:
+    """Walks value and type side by side. msgspec can refuse unknown keys too, but only where every struct
+    asks for it, and without saying which key may have been meant."""
+    if isinstance(expected, inspect.Metadata):
+        _refuse_unknown(value, expected.type, path, source)
+    elif isinstance(expected, inspect.UnionType):
+        matching = [option for option in expected.types if _may_hold(value, option)]
+        if len(matching) == 1:
+            _refuse_unknown(value, matching[0], path, source)
+    elif isinstance(expected, inspect.StructType) and isinstance(value, Mapping):
+        fields = {field.encode_name: field.type for field in expected.fields}
+        for key, entry in value.items():
+            inner = f"{path}.{key}" if path else key
+            if key in fields:
+                _refuse_unknown(entry, fields[key], inner, source)
+            elif key != expected.tag_field:
+                raise ConfigError(
+                    f"{source}: {inner}: there is no such setting. {_remedy(key, fields, path)}"
+                )
+    elif isinstance(expected, inspect.DictType) and isinstance(value, Mapping):
+        for key, entry in value.items():
+            _refuse_unknown(entry, expected.value_type, f"{path}.{key}", source)
+    elif isinstance(expected, inspect.ListType | inspect.VarTupleType) and isinstance(value, list):
+        for index, entry in enumerate(value):
+            _refuse_unknown(entry, expected.item_type, f"{path}[{index}]", source)
+
+
+def _may_hold(value: object, option: inspect.Type) -> bool:
+    if isinstance(option, inspect.Metadata):
+        return _may_hold(value, option.type)
+    if isinstance(option, inspect.StructType):
+        return isinstance(value, Mapping) and (
+            option.tag_field is None or value.get(option.tag_field) == option.tag
+        )
+    if isinstance(option, inspect.DictType):
+        return isinstance(value, Mapping)
+    return isinstance(option, inspect.ListType | inspect.VarTupleType) and isinstance(value, list)
+
+
+def _remedy(key: str, fields: Mapping[str, object], path: str) -> str:
+    close = difflib.get_close_matches(key, fields, n=1)
+    if close:
+        return f"Did you mean {f'{path}.' if path else ''}{close[0]}?"
+    return f"Known here: {', '.join(sorted(fields)) or 'nothing'}."
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_none(entry) for key, entry in value.items() if entry is not None}
+    if isinstance(value, list | tuple):
+        return [_without_none(entry) for entry in value]
+    return value

@@ -1,0 +1,179 @@
+"""The run folder: everything a run was and is.
+
+    config.toml                       what was asked for, resolved
+    versions.json                     what it was run with
+    nodes/<name>/journal.jsonl        what came from outside (journal.py)
+    nodes/<name>/checkpoint-<n>/      what need not be replayed (checkpoint.py)
+    report.html                       written by `shoal report`
+    .owner                            locked by the process that runs it
+
+It appears complete or not at all, and one process owns it at a time. Readers need no lock.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import msgspec
+
+import shoal
+from shoal.errors import RunError
+from shoal.runs.checkpoint import Checkpoints
+from shoal.runs.journal import Journal, Sync
+from shoal.runs.lock import claim, release, sync_folder
+
+CONFIG = "config.toml"
+VERSIONS = "versions.json"
+_OWNER = ".owner"
+_NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class RunFolder:
+    """Made by `create`, `resume` or `look`; the first two own the folder until `close`."""
+
+    def __init__(self, path: Path, lock: int | None) -> None:
+        self.path = path
+        self._lock = lock
+
+    @classmethod
+    def create(cls, path: Path, config_toml: str) -> RunFolder:
+        """Makes a new run at `path`, which must not exist or be empty."""
+        path = path.absolute()
+        _refuse_taken(path)
+        aside = path.parent / f".{path.name}.partial-{os.getpid()}"
+        lock = None
+        try:
+            shutil.rmtree(aside, ignore_errors=True)
+            (aside / "nodes").mkdir(parents=True)
+            _write(aside / CONFIG, config_toml.encode())
+            _write(aside / VERSIONS, msgspec.json.format(msgspec.json.encode(versions())) + b"\n")
+            # Locked before it has its name, so nobody can get in between.
+            lock = _claim(aside)
+            sync_folder(aside)
+            os.rename(aside, path)
+            sync_folder(path.parent)
+        except OSError as error:
+            if lock is not None:
+                release(lock)
+            shutil.rmtree(aside, ignore_errors=True)
+            _refuse_taken(path)
+            raise RunError(f"{path}: the run folder cannot be made: {error.strerror or error}.") from error
+        return cls(path, lock)
+
+    @classmethod
+    def resume(cls, path: Path) -> RunFolder:
+        """Takes ownership of an existing run; RunError if it is not one or another process owns it."""
+        path = path.absolute()
+        _require_run(path)
+        return cls(path, _claim(path))
+
+    @classmethod
+    def look(cls, path: Path) -> RunFolder:
+        """The same folder for reading only, also while another process owns it."""
+        path = path.absolute()
+        _require_run(path)
+        return cls(path, None)
+
+    @property
+    def config_toml(self) -> str:
+        return (self.path / CONFIG).read_text()
+
+    @property
+    def report_path(self) -> Path:
+        return self.path / "report.html"
+
+    def node_names(self) -> list[str]:
+        return sorted(path.name for path in (self.path / "nodes").iterdir() if path.is_dir())
+
+    def node_folder(self, name: str) -> Path:
+        """Where the node keeps its things. Any name that could lead elsewhere is refused."""
+        if not _NODE_NAME.fullmatch(name):
+            raise RunError(
+                f"node name {name!r}: use 1 to 64 letters, digits, '-', '_' or '.', a letter or digit first."
+            )
+        return self.path / "nodes" / name
+
+    def journal_path(self, name: str) -> Path:
+        return self.node_folder(name) / "journal.jsonl"
+
+    def open_journal(self, name: str, sync: Sync | None = None) -> Journal:
+        """The node's journal for appending. Its own lock guards it, so a child process may open it too."""
+        folder = self.node_folder(name)
+        if not folder.is_dir():
+            folder.mkdir()
+            sync_folder(folder.parent)
+        return Journal(folder / "journal.jsonl", sync)
+
+    def checkpoints(self, name: str, *, keep: int = 2) -> Checkpoints:
+        return Checkpoints(self.node_folder(name), keep=keep)
+
+    def close(self) -> None:
+        if self._lock is not None:
+            release(self._lock)
+            self._lock = None
+
+    def __enter__(self) -> RunFolder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def versions() -> dict[str, str]:
+    """What this process runs with: Shoal, Python, the platform, and each installed direct dependency."""
+    found = {
+        "shoal": shoal.__version__,
+        "python": platform.python_version(),
+        "platform": f"{sys.platform} {platform.machine()}",
+    }
+    try:
+        requirements = importlib.metadata.requires("shoal") or []
+    except importlib.metadata.PackageNotFoundError:
+        requirements = []
+    for requirement in requirements:
+        match = re.match(r"[A-Za-z0-9._-]+", requirement)
+        if match and match[0] != "shoal":
+            try:
+                found[match[0]] = importlib.metadata.version(match[0])
+            except importlib.metadata.PackageNotFoundError:
+                continue
+    return found
+
+
+def _claim(path: Path) -> int:
+    return claim(
+        path / _OWNER,
+        os.O_RDWR | os.O_CREAT,
+        f"{path}: another process is running this run. Stop it first; reading needs no lock.",
+    )
+
+
+def _is_run(path: Path) -> bool:
+    return (path / CONFIG).is_file() and (path / "nodes").is_dir()
+
+
+def _require_run(path: Path) -> None:
+    if not path.is_dir():
+        raise RunError(f"{path}: there is no such run folder.")
+    if not _is_run(path):
+        raise RunError(f"{path}: this is not a run folder (no {CONFIG} and nodes/ in it).")
+
+
+def _refuse_taken(path: Path) -> None:
+    if _is_run(path):
+        raise RunError(f"{path}: there is a run in this folder. Resume it, or name another folder.")
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise RunError(f"{path}: this is not empty and not a run. Name a folder that does not exist yet.")
+
+
+def _write(path: Path, content: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,306 @@
+"""A node's append-only record of everything that came from outside.
+
+One JSON object per line:
+
+    {"number":7,"kind":"answered","time":12.5,"payload":{...},"check":"1a2b3c4d"}
+
+`number` counts 1, 2, 3 …, `time` is given by the caller (a journal has no clock), `payload` belongs to the
+kind, `check` is the CRC-32 of the line before it. What is guaranteed:
+
+- `append` returns once the bytes are with the operating system. `kill -9` loses nothing that was accepted.
+- A power loss can take what was not yet on the disk: with `Sync(every=1.0)`, the default, the records of
+  about the last second; with `Sync(every=0)` none; with `Sync(every=None)` those since the last `sync()`,
+  which checkpoints call.
+- One writer at a time (`flock`); readers need no lock and see a prefix of the records at any moment.
+- The file cut anywhere is a journal: a last line without its newline was never accepted, is ignored by
+  readers, and is cut off before the next record is appended.
+- Anything else that is not as written (a changed byte, a missing line) is a RunError that says where.
+- A full disk is a RunError; the record is then not in the journal, and the records before it are.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import msgspec
+
+from shoal.errors import RunError
+from shoal.runs.lock import claim, release, sync_folder
+
+MOST_LINE_BYTES = 8 << 20
+"""A longer record is refused by `append`; a longer line is damage to a reader."""
+
+_CHECK_BYTES = len(',"check":"00000000"}\n')
+
+
+class Record(msgspec.Struct, frozen=True):
+    """One thing that came from outside. `payload` is JSON, decoded by whoever knows the kind."""
+
+    number: int
+    kind: str
+    time: float
+    payload: msgspec.Raw
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """When appended records are forced to the disk: `every` so many seconds of record time (0: each one,
+    None: only when `sync` is called)."""
+
+    every: float | None = 1.0
+
+
+class JournalLike(Protocol):
+    """What a node needs of a journal: a file in the field, memory in the simulator."""
+
+    @property
+    def last_number(self) -> int: ...
+    def append(self, kind: str, time: float, payload: object) -> Record: ...
+    def read(self) -> Iterator[Record]: ...
+    def sync_if_due(self, time: float) -> None: ...
+    def sync(self) -> None: ...
+    def close(self) -> None: ...
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Record).decode
+
+
+def encode_line(record: Record) -> bytes:
+    body = _encode(record)[:-1]
+    return b'%b,"check":"%08x"}\n' % (body, zlib.crc32(body))
+
+
+def decode_line(line: bytes, number: int, where: str) -> Record:
+    """The record in a whole line, which must be the `number`-th; RunError names `where` otherwise."""
+    body = line[:-_CHECK_BYTES]
+    remedy = "Restore the file from a copy, or start a new run."
+    if line[-_CHECK_BYTES:] != b',"check":"%08x"}\n' % zlib.crc32(body):
+        raise RunError(f"{where}: the line of record {number} is damaged. {remedy}")
+    try:
+        record = _decode(body + b"}")
+    except msgspec.DecodeError as error:
+        raise RunError(f"{where}: the line of record {number} is not a record: {error}. {remedy}") from error
+    if record.number != number:
+        raise RunError(f"{where}: found record {record.number} in place of record {number}. {remedy}")
+    return record
+
+
+def _make_record(number: int, kind: str, time: float, payload: object) -> tuple[Record, bytes]:
+    if not math.isfinite(time):
+        raise RunError(f"record {number} ({kind}): its time is {time}, which no journal can hold.")
+    try:
+        record = Record(number, kind, time, msgspec.Raw(_encode(payload)))
+    except (TypeError, ValueError, msgspec.MsgspecError) as error:
+        raise RunError(f"record {number} ({kind}) cannot be written as JSON: {error}.") from error
+    line = encode_line(record)
+    if len(line) > MOST_LINE_BYTES:
+        raise RunError(
+            f"record {number} ({kind}) has {len(line)} bytes, more than {MOST_LINE_BYTES}. "
+            "Bound what is taken in from outside."
+        )
+    return record, line
+
+
+class Journal:
+    """The journal of one node, open for appending. Creates the file where there is none."""
+
+    def __init__(self, path: Path, sync: Sync | None = None) -> None:
+        self.path = path
+        self._sync = sync if sync is not None else Sync()
+        self._last_sync = -math.inf
+        self._unsynced = False
+        is_new = not path.exists()
+        self._descriptor = claim(
+            path,
+            os.O_RDWR | os.O_APPEND | os.O_CREAT,
+            f"{path}: another process is writing this journal. Stop it first, or use another run folder.",
+        )
+        try:
+            self._last_number, self._size = self._cut_torn_tail()
+        except BaseException:
+            release(self._descriptor)
+            raise
+        if is_new:
+            sync_folder(path.parent)
+
+    @property
+    def last_number(self) -> int:
+        return self._last_number
+
+    def append(self, kind: str, time: float, payload: object) -> Record:
+        """Writes one record and returns it as a reader will see it. After a RunError it is not there."""
+        record, line = _make_record(self._last_number + 1, kind, time, payload)
+        try:
+            rest = memoryview(line)
+            while rest:  # a disk that fills up takes a part first, and says why it takes no more only then
+                rest = rest[os.write(self._descriptor, rest) :]
+        except OSError as error:
+            self._take_back()
+            raise RunError(
+                f"{self.path}: record {record.number} ({kind}) could not be written: {error.strerror}. "
+                "Everything before it is safe; make room and resume."
+            ) from error
+        self._last_number = record.number
+        self._size += len(line)
+        self._unsynced = True
+        self.sync_if_due(time)
+        return record
+
+    def read(self) -> Iterator[Record]:
+        return read(self.path)
+
+    def sync_if_due(self, time: float) -> None:
+        """Forces records to the disk if the policy says so at `time`; for when nothing is appended."""
+        every = self._sync.every
+        # abs(): a clock that was set back must not put the next sync off for as long.
+        if self._unsynced and every is not None and abs(time - self._last_sync) >= every:
+            self.sync()
+            self._last_sync = time
+
+    def sync(self) -> None:
+        if self._unsynced:
+            try:
+                os.fsync(self._descriptor)
+            except OSError as error:
+                raise RunError(f"{self.path}: could not be forced to the disk: {error.strerror}.") from error
+            self._unsynced = False
+
+    def close(self) -> None:
+        """Forces what is left to the disk and gives the file free."""
+        if self._descriptor >= 0:
+            try:
+                self.sync()
+            finally:
+                release(self._descriptor)
+                self._descriptor = -1
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _take_back(self) -> None:
+        # If even this fails, the half line stays as a torn tail; appending onto it must not be possible.
+        try:
+            os.ftruncate(self._descriptor, self._size)
+        except OSError:
+            release(self._descriptor)
+            self._descriptor = -1
+
+    def _cut_torn_tail(self) -> tuple[int, int]:
+        """The number of the last whole record and the size up to it; what comes after is cut off."""
+        size = os.fstat(self._descriptor).st_size
+        end = self._after_last_newline(size)
+        if end < size:
+            os.ftruncate(self._descriptor, end)
+        if end == 0:
+            return 0, 0
+        start = self._after_last_newline(end - 1)
+        line = os.pread(self._descriptor, end - start, start)
+        where = f"{self.path}, byte {start}"
+        try:
+            number = _decode(line[:-_CHECK_BYTES] + b"}").number
+        except msgspec.DecodeError:
+            number = 0
+        return decode_line(line, number, where).number, end
+
+    def _after_last_newline(self, end: int) -> int:
+        """The offset just behind the last newline before `end`; 0 if there is none."""
+        position = end
+        while position > 0:
+            start = max(0, position - 65536)
+            found = os.pread(self._descriptor, position - start, start).rfind(b"\n")
+            if found >= 0:
+                return start + found + 1
+            position = start
+            if end - position > MOST_LINE_BYTES:
+                raise RunError(
+                    f"{self.path}, byte {position}: a line is longer than {MOST_LINE_BYTES} bytes."
+                )
+        return 0
+
+
+class Follower:
+    """Reads a journal while it grows: each `poll` gives the records that were completed since the last one.
+
+    The file need not exist yet. Takes no lock and never changes the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.number = 0
+        self._offset = 0
+
+    def poll(self) -> Iterator[Record]:
+        try:
+            file = self.path.open("rb")
+        except FileNotFoundError:
+            return
+        with file:
+            file.seek(self._offset)
+            yield from self._read_from(file)
+
+    def _read_from(self, file: BinaryIO) -> Iterator[Record]:
+        while line := file.readline(MOST_LINE_BYTES + 1):
+            where = f"{self.path}, line {self.number + 1}, byte {self._offset}"
+            if not line.endswith(b"\n"):
+                if len(line) > MOST_LINE_BYTES:
+                    raise RunError(f"{where}: the line is longer than {MOST_LINE_BYTES} bytes.")
+                return
+            record = decode_line(line, self.number + 1, where)
+            self.number = record.number
+            self._offset += len(line)
+            yield record
+
+
+def read(path: Path) -> Iterator[Record]:
+    """The records of a journal, one at a time, in order; RunError if there is no such file."""
+    if not path.exists():
+        raise RunError(f"{path}: there is no such journal.")
+    return Follower(path).poll()
+
+
+class MemoryJournal:
+    """A journal without a file, for the simulator and for tests: same records, same refusals.
+
+    `keep=False` forgets each record once it is returned: nothing can be replayed, and no memory is used.
+    """
+
+    def __init__(self, *, keep: bool = True) -> None:
+        self.lines: list[bytes] = []
+        self._keep = keep
+        self._last_number = 0
+
+    @property
+    def last_number(self) -> int:
+        return self._last_number
+
+    def append(self, kind: str, time: float, payload: object) -> Record:
+        record, line = _make_record(self._last_number + 1, kind, time, payload)
+        self._last_number = record.number
+        if self._keep:
+            self.lines.append(line)
+        return record
+
+    def read(self) -> Iterator[Record]:
+        if not self._keep and self._last_number:
+            raise RunError("this journal keeps nothing and cannot be replayed; use MemoryJournal(keep=True).")
+        for number, line in enumerate(self.lines, start=1):
+            yield decode_line(line, number, f"record {number} in memory")
+
+    def sync_if_due(self, time: float) -> None:
+        pass
+
+    def sync(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass

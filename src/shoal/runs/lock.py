@@ -1,0 +1,59 @@
+"""One owner at a time, by `flock`.
+
+The lock belongs to an open file and not to a file's existence, so the kernel drops it the moment its owner
+dies, however it dies: a killed run can be resumed at once, and nothing stale is left to clean up.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from shoal.errors import RunError
+
+_held: set[int] = set()
+
+
+def claim(path: Path, flags: int, refusal: str) -> int:
+    """Opens `path` and locks it for this process; returns the descriptor, to be given back by `release`.
+
+    Raises RunError with the text `refusal` if another process (or another object in this one) holds it.
+    """
+    try:
+        descriptor = os.open(path, flags | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be opened: {error.strerror}.") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise RunError(refusal) from error
+    _held.add(descriptor)
+    return descriptor
+
+
+def release(descriptor: int) -> None:
+    """Closes a claimed descriptor and thereby drops its lock; a second call does nothing."""
+    if descriptor in _held:
+        _held.discard(descriptor)
+        os.close(descriptor)
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes renames and new names in `folder` survive a power loss."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _forget_in_child() -> None:
+    # A forked child shares the open file, so it would hold the lock on after its parent was killed.
+    for descriptor in _held:
+        os.close(descriptor)
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_forget_in_child)

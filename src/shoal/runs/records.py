@@ -1,0 +1,197 @@
+"""What the records of a node's journal hold: one struct per kind, for those who write and those who read.
+
+The life of turn 7 with nothing gone wrong, and what each line is for:
+
+    asked      turn 7 was put to the outside; `reserve` is spent from this moment
+    answered   what came back, and what it really cost
+    shared     what went out
+    arrived    an item of another node, before anyone looks at it
+    turn       the turn begins; its time is the time that the application sees
+    verdict    what this node found about an item
+    note       what the application says about the turn, for people
+
+`missed` stands for `answered` when nothing came (deadline, failure); `started`, `checkpoint` and `stopped`
+frame it. Payloads of applications stay raw JSON here; applications decode them with their own types. Fields
+may be added with defaults; readers ignore fields and kinds that they do not know.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar, cast
+
+import msgspec
+
+from shoal.errors import RunError
+from shoal.runs.journal import Record
+
+Amounts = dict[str, int]
+"""Whole amounts by measure, e.g. {"calls": 1, "tokens": 900, "microdollars": 1200}: sums are exact."""
+
+NOTHING = msgspec.Raw(b"null")
+
+
+class Started(msgspec.Struct, frozen=True):
+    """A process took the node up. `seed` and `node` never change within a journal."""
+
+    seed: int
+    node: str
+    application: str
+    shoal: str
+    look_ahead: int
+    budget: Amounts = {}
+    from_checkpoint: int = 0
+    passed_over: tuple[str, ...] = ()
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """`attempt` counts from 1; a higher one means that the process died before the answer was recorded."""
+
+    turn: int
+    attempt: int
+    reserve: Amounts
+    request: msgspec.Raw
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """`cost` None: exactly what was reserved."""
+
+    turn: int
+    attempt: int
+    answer: msgspec.Raw
+    cost: Amounts | None = None
+
+
+class Missed(msgspec.Struct, frozen=True):
+    """No answer will be used for this turn. `cost` None: what was reserved, as nobody knows better."""
+
+    turn: int
+    attempt: int
+    reason: str
+    cost: Amounts | None = None
+
+
+class Arrived(msgspec.Struct, frozen=True):
+    """One item from another node, as the exchange gave it. `digest` is hexadecimal."""
+
+    author: str
+    epoch: int
+    kind: str
+    seq: int
+    index: int
+    made_at: float
+    arrived_at: float
+    digest: str
+    item: msgspec.Raw
+
+
+class TurnBegun(msgspec.Struct, frozen=True):
+    turn: int
+
+
+class VerdictGiven(msgspec.Struct, frozen=True):
+    """What this node found about an item, which the five fields from `author` to `index` name."""
+
+    turn: int
+    author: str
+    epoch: int
+    kind: str
+    seq: int
+    index: int
+    accepted: bool
+    reason: str = ""
+    evidence: msgspec.Raw = NOTHING
+
+
+class SharedItem(msgspec.Struct, frozen=True):
+    """`refused` says why the exchange did not take it; empty if it did."""
+
+    kind: str
+    refused: str = ""
+
+
+class Shared(msgspec.Struct, frozen=True):
+    turn: int
+    items: tuple[SharedItem, ...]
+
+
+class Note(msgspec.Struct, frozen=True):
+    turn: int
+    note: msgspec.Raw
+
+
+class CheckpointWritten(msgspec.Struct, frozen=True):
+    turn: int
+
+
+class Stopped(msgspec.Struct, frozen=True):
+    """A clean end of the process, not necessarily of the run."""
+
+    turn: int
+    reason: str
+
+
+KINDS: dict[str, type[msgspec.Struct]] = {
+    "started": Started,
+    "asked": Asked,
+    "answered": Answered,
+    "missed": Missed,
+    "arrived": Arrived,
+    "turn": TurnBegun,
+    "verdict": VerdictGiven,
+    "shared": Shared,
+    "note": Note,
+    "checkpoint": CheckpointWritten,
+    "stopped": Stopped,
+}
+
+Content = (
+    Started
+    | Asked
+    | Answered
+    | Missed
+    | Arrived
+    | TurnBegun
+    | VerdictGiven
+    | Shared
+    | Note
+    | CheckpointWritten
+    | Stopped
+)
+
+_decoders = {kind: msgspec.json.Decoder(struct) for kind, struct in KINDS.items()}
+_names: dict[type, str] = {struct: kind for kind, struct in KINDS.items()}
+
+
+def kind_of(content: Content) -> str:
+    """The kind under which this payload is journaled."""
+    return _names[type(content)]
+
+
+def content_of(record: Record) -> Content | None:
+    """The payload of a record as its struct; None for a kind that this version does not know."""
+    decoder = _decoders.get(record.kind)
+    if decoder is None:
+        return None
+    try:
+        return cast(Content, decoder.decode(record.payload))
+    except msgspec.DecodeError as error:
+        raise RunError(f"record {record.number} ({record.kind}): {error}.") from error
+
+
+Payload = TypeVar("Payload")
+
+
+def encode_payload(value: object, what: str) -> msgspec.Raw:
+    """A value of an application in its journal form."""
+    try:
+        return msgspec.Raw(msgspec.json.encode(value))
+    except (TypeError, ValueError, msgspec.MsgspecError) as error:
+        raise RunError(f"{what} cannot be written as JSON: {error}.") from error
+
+
+def decode_payload(raw: msgspec.Raw, expected: type[Payload], what: str) -> Payload:
+    """The value that an application put into the journal, in the type that it declares."""
+    try:
+        return msgspec.json.decode(raw, type=expected)
+    except msgspec.DecodeError as error:
+        raise RunError(f"{what} is not what the application declares: {error}.") from error

@@ -1,0 +1,202 @@
+"""A simulated swarm: nodes with the exchange of the field, their applications, and a script of faults."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Protocol
+
+import msgspec
+
+from shoal.sim.codec import SharedCodec
+from shoal.sim.network import START, Link, Network, SimTransport
+from shoal.swarm.accounts import Accounts
+from shoal.swarm.authors import Received
+from shoal.swarm.exchange import Exchange
+from shoal.swarm.identity import Identity
+from shoal.swarm.kinds import Kind, Kinds
+from shoal.swarm.membership import Membership
+from shoal.swarm.settings import ExchangeSettings
+
+
+class Note(msgspec.Struct, array_like=True, frozen=True):
+    """What simulated nodes share in their log; `text` starts with the name of its sender."""
+
+    text: str
+
+
+class Best(msgspec.Struct, array_like=True, frozen=True):
+    """What simulated nodes share as their register."""
+
+    text: str
+
+
+def sim_kinds() -> Kinds:
+    return Kinds([Kind("note", Note, 16 << 10, "log"), Kind("best", Best, 16 << 10, "latest")])
+
+
+class Application(Protocol):
+    """What runs on a node. It is asked when it wants to act, and then may use the exchange."""
+
+    def act(self, exchange: Exchange, now: float) -> float:
+        """Acts, and says when to be called again."""
+
+
+class Sharing:
+    """Shares a note every `interval` seconds (a node's speed) from `begin` to `end`, gathers, and checks.
+
+    An item counts as verified if its text is that of a node; adversaries send other texts.
+    """
+
+    __slots__ = ("begin", "count", "end", "foreign", "gathered", "interval", "keep", "limit", "name", "size")
+
+    def __init__(
+        self,
+        name: str,
+        interval: float = 1.0,
+        size: int = 200,
+        begin: float = 0.0,
+        end: float = 1e12,
+        keep: bool = True,
+        limit: int | None = None,
+    ) -> None:
+        self.name = name
+        self.interval = interval
+        self.size = size
+        self.begin, self.end = START + begin, START + end
+        self.keep = keep
+        self.limit = limit
+        self.count = 0
+        self.gathered: dict[tuple[str, int, int, int], str] = {}
+        self.foreign = 0
+
+    def act(self, exchange: Exchange, now: float) -> float:
+        if now < self.begin:
+            return self.begin
+        if now < self.end:
+            self.count += 1
+            text = f"{self.name} {self.count} "
+            exchange.share(Note(text + "." * (self.size - len(text))))
+        for received in exchange.gather(self.limit):
+            self.foreign += 1
+            self.check(exchange, received)
+            if self.keep and isinstance(received.item, Note):
+                key = (received.author, received.epoch, received.seq, received.index)
+                self.gathered[key] = received.item.text.rstrip(".")
+        return now + self.interval
+
+    def check(self, exchange: Exchange, received: Received) -> None:
+        """The application's own verdict on an item."""
+        if isinstance(received.item, Note) and received.item.text.startswith("node "):
+            exchange.credit(received, "verified")
+        else:
+            exchange.credit(received, "rejected", "not a note of a node")
+
+
+@dataclass(slots=True)
+class SimNode:
+    """One node: woken by messages, by its exchange and by its application."""
+
+    identity: Identity
+    transport: SimTransport
+    exchange: Exchange
+    application: Application
+    act_at: float
+
+    def wake(self, now: float) -> None:
+        self.exchange.tick(now)
+        if now >= self.act_at:
+            self.act_at = self.application.act(self.exchange, now)
+            # What was just shared goes out now if frames are not to wait for more.
+            if self.exchange.next_due() <= now:
+                self.exchange.tick(now)
+
+    def next_due(self) -> float:
+        return min(self.exchange.next_due(), self.act_at)
+
+
+class SimSwarm:
+    """Nodes in a network. `applications(i)` makes the application of node i."""
+
+    def __init__(
+        self,
+        nodes: int,
+        seed: int,
+        *,
+        settings: ExchangeSettings | None = None,
+        link: Link | None = None,
+        applications: Callable[[int], Application] | None = None,
+        kinds: Kinds | None = None,
+    ) -> None:
+        self.seed = seed
+        self.settings = settings or ExchangeSettings(flush_seconds=0.0)
+        self.kinds = kinds or sim_kinds()
+        membership = Membership(self.settings.swarm, self.settings.secret, self.settings.allow)
+        self.codec = SharedCodec(membership, self.kinds, self.settings.compress, most=max(4096, 8 * nodes))
+        self.network = Network(seed, link)
+        self.nodes: list[SimNode] = []
+        self._applications = applications or (lambda number: Sharing(f"node {number}"))
+        self._script: list[tuple[float, int, Callable[[], None]]] = []
+        for _ in range(nodes):
+            self.join()
+
+    def identity(self, label: str) -> Identity:
+        """A key that depends on the seed and a label only."""
+        return Identity(blake2b(f"{self.seed} {label}".encode(), digest_size=32).digest())
+
+    def join(self) -> SimNode:
+        """One more node, now."""
+        number = len(self.nodes)
+        node = self._start(self.identity(f"node {number}"), self._applications(number), number, None)
+        self.nodes.append(node)
+        return node
+
+    def kill(self, node: SimNode) -> None:
+        node.transport.close()
+
+    def restart(self, node: SimNode) -> SimNode:
+        """The same key and accounts, a new start; what the node held in memory is gone."""
+        number = self.nodes.index(node)
+        accounts = Accounts(self.settings.authors)
+        accounts.epoch = node.exchange.epoch
+        fresh = self._start(node.identity, node.application, number, accounts)
+        self.nodes[number] = fresh
+        return fresh
+
+    def at(self, second: float, action: Callable[[], None]) -> None:
+        """Has something done at that second of virtual time."""
+        self._script.append((second, len(self._script), action))
+        self._script.sort(key=lambda entry: entry[:2])
+
+    def run(self, until: float) -> None:
+        """Runs to that second of virtual time, with what the script says on the way."""
+        while self._script and self._script[0][0] <= until:
+            second, _, action = self._script.pop(0)
+            self.network.run(second)
+            action()
+        self.network.run(until)
+
+    def digest(self) -> str:
+        return self.network.digest()
+
+    def _start(
+        self, identity: Identity, application: Application, number: int, accounts: Accounts | None
+    ) -> SimNode:
+        transport = self.network.open()
+        now = self.network.now
+        rng = random.Random(f"exchange {self.seed} {number} {int(now * 1e6)}")
+        exchange = Exchange(
+            identity,
+            transport,
+            self.kinds,
+            self.settings,
+            now=now,
+            rng=rng,
+            accounts=accounts,
+            codec=self.codec,
+        )
+        node = SimNode(identity, transport, exchange, application, now + rng.uniform(0.0, 1.0))
+        self.network.attach(transport, node)
+        return node

@@ -1,0 +1,211 @@
+"""Accounts: what each author's items were worth to this node, counted here and never claimed by anyone.
+
+They set how often an author is drawn and how early its frames are fetched: the incentive to be useful.
+Kept in a JSON file that is written aside, synced and renamed, so that it is the old one or the new one
+after a crash. A damaged file is put aside under another name and the accounts start afresh; `notice` says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from shoal.errors import PeerError
+from shoal.swarm.identity import NodeId
+
+Outcome: TypeAlias = Literal["verified", "rejected", "used", "useful"]
+
+SMALLEST_WEIGHT = 0.02
+MOST_REASONS = 32
+
+
+class Account(msgspec.Struct):
+    """One author. Items, except `rejected`, which also counts frames that broke the rules."""
+
+    received: int = 0
+    verified: int = 0
+    used: int = 0
+    useful: int = 0
+    rejected: dict[str, int] | None = None  # by reason
+    heard_at: float = 0.0
+
+    @property
+    def rejections(self) -> int:
+        return sum(self.rejected.values()) if self.rejected else 0
+
+    def reject(self, reason: str) -> None:
+        if self.rejected is None:
+            self.rejected = {}
+        if reason not in self.rejected and len(self.rejected) >= MOST_REASONS:
+            reason = "other"
+        self.rejected[reason] = self.rejected.get(reason, 0) + 1
+
+
+class Saved(msgspec.Struct, forbid_unknown_fields=False):
+    """The file."""
+
+    version: int
+    epoch: int
+    accounts: dict[str, Account]
+
+
+def established(account: Account, probation_items: int) -> bool:
+    """Whether an author has left probation: enough of its items verified, and more than were rejected."""
+    return account.verified >= probation_items and account.verified > account.rejections
+
+
+def weight(account: Account) -> float:
+    """How often an author is drawn compared with others, from 0.02 to 1: the part of its items that were
+    useful when used, times the part that held up when checked. Nothing known counts as one half."""
+    worth = (1 + account.useful) / (2 + account.used)
+    honesty = (2 + account.verified) / (2 + account.verified + account.rejections)
+    return max(SMALLEST_WEIGHT, min(1.0, worth * honesty))
+
+
+class Accounts:
+    """The accounts of at most `most` authors; the least useful one makes room for a new one."""
+
+    def __init__(self, most: int = 4096, probation_items: int = 4) -> None:
+        self.most = most
+        self._probation_items = probation_items
+        self.epoch = 0  # of this node's last start: the next one is later whatever the clock says
+        self.notice = ""
+        self.established: set[NodeId] = set()  # those who have left probation
+        self._accounts: dict[NodeId, Account] = {}
+
+    def __len__(self) -> int:
+        return len(self._accounts)
+
+    def __iter__(self) -> Iterator[NodeId]:
+        return iter(self._accounts)
+
+    def get(self, author: NodeId) -> Account | None:
+        return self._accounts.get(author)
+
+    def of(self, author: NodeId) -> Account:
+        """The account of an author whose signature was verified, opened if need be."""
+        account = self._accounts.get(author)
+        if account is None:
+            if len(self._accounts) >= self.most:
+                self._close_least_useful()
+            account = self._accounts[author] = Account()
+        return account
+
+    def _close_least_useful(self) -> None:
+        # An eighth at once, so that a flood of new names does not cost a search each.
+        def worth(author: NodeId) -> tuple[int, int, float, NodeId]:
+            account = self._accounts[author]
+            return (account.useful, account.verified, account.heard_at, author)
+
+        for author in sorted(self._accounts, key=worth)[: max(1, self.most // 8)]:
+            del self._accounts[author]
+            self.established.discard(author)
+
+    def credit(self, author: NodeId, outcome: Outcome, reason: str = "") -> None:
+        """Books what became of one item."""
+        if outcome == "rejected":
+            self.reject(author, reason or "application")
+            return
+        account = self.of(author)
+        if outcome == "verified":
+            account.verified += 1
+        elif outcome == "used":
+            account.used += 1
+        elif outcome == "useful":
+            account.useful += 1
+        else:
+            raise PeerError(f"no such outcome of an item: {outcome!r} (verified, rejected, used, useful)")
+        self._judge(author, account)
+
+    def reject(self, author: NodeId, reason: str) -> None:
+        """Books an item, or a frame, that its author should not have sent."""
+        account = self.of(author)
+        account.reject(reason)
+        self._judge(author, account)
+
+    def expect(self, probation_items: int) -> None:
+        """Sets how many verified items end probation."""
+        self._probation_items = probation_items
+        for author, account in self._accounts.items():
+            self._judge(author, account)
+
+    def _judge(self, author: NodeId, account: Account) -> None:
+        if established(account, self._probation_items):
+            self.established.add(author)
+        else:
+            self.established.discard(author)
+
+    def weight(self, author: NodeId) -> float:
+        account = self._accounts.get(author)
+        return 0.5 if account is None else weight(account)
+
+    def promising(self, author: NodeId) -> bool:
+        """Whether of an author on probation something held up already. These come before other newcomers, so
+        that a crowd of unknown ones cannot keep them from passing."""
+        account = self._accounts.get(author)
+        return account is not None and account.verified > account.rejections
+
+    def encode(self) -> bytes:
+        """The content of the file."""
+        saved = Saved(1, self.epoch, dict(sorted(self._accounts.items())))
+        return msgspec.json.format(msgspec.json.encode(saved), indent=1)
+
+    def save(self, path: str | Path) -> None:
+        write_whole(Path(path), self.encode())
+
+    @classmethod
+    def load(cls, path: str | Path, most: int = 4096) -> Accounts:
+        """The accounts kept at `path`; empty ones where there is no file, or none that can be understood."""
+        path = Path(path)
+        accounts = cls(most)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return accounts
+        except OSError as error:
+            raise PeerError(f"the accounts file {path} cannot be read: {error.strerror}") from error
+        try:
+            saved = msgspec.json.decode(content, type=Saved)
+            if saved.version != 1:
+                raise ValueError(f"its version is {saved.version}, not 1")
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+            aside = _put_aside(path)
+            accounts.notice = (
+                f"the accounts file {path} is damaged ({error}); kept as {aside}, starting afresh"
+            )
+            return accounts
+        accounts.epoch = saved.epoch
+        for author, account in saved.accounts.items():
+            accounts.of(author)
+            accounts._accounts[author] = account
+            accounts._judge(author, account)
+        return accounts
+
+
+def _put_aside(path: Path) -> Path:
+    number = 1
+    while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        number += 1
+    os.replace(path, aside)
+    return aside
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replaces a file so that it is the old one or the new one at every moment."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(aside, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            aside.unlink()
+        raise PeerError(f"the accounts file {path} cannot be written: {error.strerror}") from error

@@ -1,0 +1,291 @@
+"""What is held of each author: the numbers seen, the log frames to pass on, the newest registers.
+
+Bounded everywhere. What goes first is decided by a total order (epoch, number), the author's own, and never
+by when something happened to arrive; between authors the largest gives way, and newcomers before others.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from shoal.swarm.beacon import Known
+from shoal.swarm.frame import Frame
+from shoal.swarm.identity import NodeId, id_bytes, short_name
+from shoal.swarm.quota import Bucket, Mute, Quota
+from shoal.swarm.settings import ExchangeSettings
+from shoal.swarm.shards import shard_of
+from shoal.swarm.window import Window
+
+EPOCHS = 4
+DIRECTED_SPAN = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """An item as it is handed to the application. `made_at` is the author's clock, `arrived_at` this node's,
+    both in seconds; `digest` is the hash of the content."""
+
+    author: NodeId
+    kind: str
+    item: msgspec.Struct
+    epoch: int
+    seq: int
+    index: int
+    made_at: float
+    arrived_at: float
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """An author whose signature was verified lately. `established`: no longer on probation."""
+
+    node_id: NodeId
+    epoch: int
+    heard_at: float
+    endpoints: tuple[str, ...]
+    established: bool
+
+    @property
+    def name(self) -> str:
+        return short_name(self.node_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """The newest item of one kind by one author, and the frame that brought it."""
+
+    received: Received
+    frame: Frame
+    size: int
+
+
+class Epoch:
+    """The numbers seen since one start of an author, per channel."""
+
+    __slots__ = ("beacon", "directed", "latest", "log")
+
+    def __init__(self) -> None:
+        self.log: Window | None = None
+        self.latest: Window | None = None
+        self.directed: Window | None = None
+        self.beacon = 0
+
+
+class Author:
+    """One author's state. `log` is sorted by (epoch, number)."""
+
+    __slots__ = (
+        "control", "endpoints", "epochs", "heard_at", "log", "log_bytes", "mute", "node_id", "pulled",
+        "pulled_at", "pulled_made_at", "pulled_since_push", "pushed", "pushed_at", "pushed_made_at",
+        "registers", "served", "shard",
+    )  # fmt: skip
+
+    def __init__(self, node_id: NodeId, shard: int) -> None:
+        self.node_id = node_id
+        self.shard = shard
+        self.epochs: dict[int, Epoch] = {}
+        self.log: list[Frame] = []
+        self.log_bytes = 0
+        self.registers: dict[str, Register] = {}
+        self.endpoints: tuple[str, ...] = ()
+        self.heard_at = 0.0  # last verified frame of any kind
+        # For the watchdog: the last frame that came by itself, and what had to be fetched since.
+        self.pushed_at = 0.0
+        self.pushed_made_at = 0
+        self.pulled_at = 0.0
+        self.pulled_made_at = 0
+        self.pulled_since_push = 0
+        self.pushed: Quota | None = None
+        self.pulled: Quota | None = None
+        self.control: Bucket | None = None
+        self.served: Bucket | None = None
+        self.mute: Mute | None = None
+
+    @property
+    def epoch(self) -> int:
+        """The newest start known."""
+        return max(self.epochs, default=0)
+
+    def accepts_epoch(self, epoch: int) -> bool:
+        """Whether an epoch is among the last four, itself counted."""
+        return epoch in self.epochs or len(self.epochs) < EPOCHS or epoch > min(self.epochs)
+
+    def open_epoch(self, epoch: int) -> Epoch:
+        state = self.epochs.get(epoch)
+        if state is None:
+            state = self.epochs[epoch] = Epoch()
+            if len(self.epochs) > EPOCHS:
+                del self.epochs[min(self.epochs)]
+        return state
+
+    def held(self, epoch: int, number: int) -> Frame | None:
+        """The log frame of that number, if it is kept."""
+        place = bisect_left(self.log, (epoch, number), key=_order)
+        if place < len(self.log) and self.log[place].order == (epoch, number):
+            return self.log[place]
+        return None
+
+    def known(self, epoch: int) -> Known:
+        """The entry of a vector for one epoch of this author."""
+        state = self.epochs[epoch]
+        place = bisect_left(self.log, (epoch, 0), key=_order)
+        log, latest = state.log, state.latest
+        oldest = log.newest + 1 if log else 0  # nothing is held
+        if place < len(self.log) and self.log[place].epoch == epoch:
+            oldest = self.log[place].seq
+        return Known(
+            id_bytes(self.node_id),
+            epoch,
+            oldest,
+            log.contiguous if log else 0,
+            log.newest if log else 0,
+            latest.contiguous if latest else 0,
+            log.behind if log else 0,
+        )
+
+
+def _order(frame: Frame) -> tuple[int, int]:
+    return (frame.epoch, frame.seq)
+
+
+class Authors:
+    """All authors, at most `settings.authors` of them, and all bytes, at most `settings.keep_bytes`."""
+
+    def __init__(self, me: NodeId, settings: ExchangeSettings, established: Collection[NodeId]) -> None:
+        self._me = me
+        self._settings = settings
+        self._established = established
+        self.by_id: dict[NodeId, Author] = {}
+        self.bytes = 0
+
+    def __iter__(self) -> Iterator[Author]:
+        return iter(self.by_id.values())
+
+    def __len__(self) -> int:
+        return len(self.by_id)
+
+    def get(self, author: NodeId) -> Author | None:
+        return self.by_id.get(author)
+
+    def open(self, author: NodeId) -> Author:
+        """The state of an author whose signature was verified."""
+        state = self.by_id.get(author)
+        if state is None:
+            if len(self.by_id) >= self._settings.authors:
+                self._make_room()
+            state = self.by_id[author] = Author(author, shard_of(author, self._settings.shards))
+        return state
+
+    def touch(self, author: Author) -> None:
+        """Moves an author to the end of the order in which `recent` looks."""
+        self.by_id[author.node_id] = self.by_id.pop(author.node_id)
+
+    def recent(self) -> Iterator[Author]:
+        """Authors, most recently heard first."""
+        return reversed(self.by_id.values())
+
+    def keep_log(self, author: Author, frame: Frame) -> None:
+        """Keeps a log frame, dropping the author's oldest beyond its bounds, then the largest author's."""
+        place = bisect_left(author.log, frame.order, key=_order)
+        author.log.insert(place, frame)
+        self._count(author, frame.size)
+        bounds = self._settings
+        while len(author.log) > bounds.keep_frames or author.log_bytes > bounds.keep_author_bytes:
+            self._drop_oldest(author)
+        if self.bytes > bounds.keep_bytes:
+            self._shrink()
+
+    def keep_register(self, author: Author, register: Register) -> bool:
+        """Keeps a register if it is newer than the one held."""
+        kind = register.received.kind
+        held = author.registers.get(kind)
+        new = register.received
+        if held is not None and (held.received.epoch, held.received.seq, held.received.index) >= (
+            new.epoch,
+            new.seq,
+            new.index,
+        ):
+            return False
+        author.registers[kind] = register
+        self.bytes += register.size - (held.size if held else 0)
+        if self.bytes > self._settings.keep_bytes:
+            self._shrink()
+        return True
+
+    def forget(self, author: Author) -> None:
+        del self.by_id[author.node_id]
+        self.bytes -= author.log_bytes + sum(register.size for register in author.registers.values())
+
+    def forget_log(self, author: Author) -> None:
+        """Drops the log of an author whose shard is no longer followed. What was seen stays known, so that it
+        is not taken again if the shard is drawn once more."""
+        while author.log:
+            self._drop_oldest(author)
+        for epoch in author.epochs.values():
+            if epoch.log is not None:
+                epoch.log.settle(epoch.log.newest)
+
+    def expire(self, oldest_made_at: int) -> None:
+        """Drops what was made before that time, and authors of whom nothing is left."""
+        for author in list(self.by_id.values()):
+            while author.log and author.log[0].made_at < oldest_made_at:
+                self._drop_oldest(author)
+            for kind, register in list(author.registers.items()):
+                if register.frame.made_at < oldest_made_at:
+                    del author.registers[kind]
+                    self.bytes -= register.size
+            if (
+                author.node_id != self._me
+                and not author.log
+                and not author.registers
+                and author.heard_at * 1e6 < oldest_made_at
+            ):
+                self.forget(author)
+
+    def _count(self, author: Author, size: int) -> None:
+        author.log_bytes += size
+        self.bytes += size
+
+    def _drop_oldest(self, author: Author) -> None:
+        self._count(author, -author.log.pop(0).size)
+
+    def _shrink(self) -> None:
+        """Back to seven eighths of the bound: newcomers' logs while they hold more than their share, then
+        whoever holds most. In steps, so that a full store does not cost a search for every frame."""
+        target = self._settings.keep_bytes * 7 // 8
+        newcomers = [a for a in self._by_standing() if a.node_id not in self._established]
+        share = self._settings.keep_bytes * self._settings.probation_share
+        self._drop_largest(newcomers, self.bytes - target, share)
+        self._drop_largest(list(self), self.bytes - target, 0.0)
+        if self.bytes > target:  # registers alone fill the store: the authors that were longest silent go
+            for author in self._by_standing():
+                self.forget(author)
+                if self.bytes <= target:
+                    break
+
+    def _drop_largest(self, authors: list[Author], surplus: int, floor: float) -> None:
+        held = sum(author.log_bytes for author in authors)
+        surplus = min(surplus, int(held - floor))
+        while surplus > 0:
+            largest = max(authors, key=lambda author: (author.log_bytes, author.node_id))
+            if not largest.log:
+                return
+            surplus -= largest.log[0].size
+            self._drop_oldest(largest)
+
+    def _make_room(self) -> None:
+        for author in self._by_standing()[: max(1, self._settings.authors // 8)]:
+            self.forget(author)
+
+    def _by_standing(self) -> list[Author]:
+        """Who is to be forgotten first: newcomers, those longest silent first; never this node itself."""
+
+        def standing(author: Author) -> tuple[bool, float, NodeId]:
+            return (author.node_id in self._established, author.heard_at, author.node_id)
+
+        return sorted((author for author in self if author.node_id != self._me), key=standing)

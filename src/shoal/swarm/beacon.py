@@ -1,0 +1,96 @@
+"""Beacons: what each node announces about once a second, and the times that follow from their period.
+
+A beacon names the node's endpoints and, in a vector of at most 64 entries, the newest that it has of each
+author: of itself first, then of those most recently heard and, in turn, of the others. A vector is a
+claim. It may cause a pull; it never counts as presence or progress until a frame proves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import msgspec
+
+from shoal.swarm.frame import Number
+from shoal.swarm.identity import ID_BYTES
+
+MOST_ENTRIES = 64
+MOST_ENDPOINTS = 8
+BEACON_KIND = "beacon"
+
+NODES_PER_SECOND = 16
+NEWCOMERS_COUNTED = 64
+LONGEST_PERIOD = 60.0
+JITTER = 0.2
+
+Id = Annotated[bytes, msgspec.Meta(min_length=ID_BYTES, max_length=ID_BYTES)]
+
+
+class Known(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """One entry of a vector: of this author since its start `epoch`, the sender holds the log frames from
+    `oldest` to `contiguous` and the one numbered `newest`, and registers up to number `latest`. Where there
+    is a gap, bit i of `behind` says that it holds `newest` - 1 - i too."""
+
+    author: Id
+    epoch: Number
+    oldest: Number
+    contiguous: Number
+    newest: Number
+    latest: Number
+    behind: Number = 0
+
+    def holds(self, number: int) -> bool:
+        """Whether the sender claims to hold this log frame."""
+        if not self.oldest <= number <= self.newest:
+            return False
+        if number <= self.contiguous or number == self.newest:
+            return True
+        return bool(self.behind >> (self.newest - 1 - number) & 1)
+
+
+class Beacon(msgspec.Struct, array_like=True, frozen=True):
+    """What a node announces."""
+
+    endpoints: Annotated[
+        tuple[Annotated[str, msgspec.Meta(max_length=200)], ...], msgspec.Meta(max_length=MOST_ENDPOINTS)
+    ]
+    vector: Annotated[tuple[Known, ...], msgspec.Meta(max_length=MOST_ENTRIES)]
+
+
+def nodes_counted(established: int, newcomers: int, anyone_established: bool) -> int:
+    """How many nodes there seem to be, this one included. Once there are authors in good standing, newcomers
+    count for a limited number, so that invented nodes cannot slow everyone's beacons down."""
+    if anyone_established:
+        newcomers = min(newcomers, max(NEWCOMERS_COUNTED, 3 * established))
+    return 1 + established + newcomers
+
+
+def beacon_period(nodes: int) -> float:
+    """Seconds between beacons, so that about sixteen arrive per second however many nodes there are."""
+    return min(max(1.0, nodes / NODES_PER_SECOND), LONGEST_PERIOD)
+
+
+def vector_lives(period: float) -> float:
+    return 3.5 * period
+
+
+def alive_within(period: float) -> float:
+    return 4.0 * period
+
+
+def watchdog_waits(period: float) -> float:
+    return max(15.0, 4.0 * period)
+
+
+def draw_vector(own: Known | None, heard: Iterable[Known], others: Iterable[Known]) -> tuple[Known, ...]:
+    """Itself first, then half of the room for the most recently heard, the rest for the others in turn."""
+    chosen: dict[tuple[bytes, int], Known] = {}
+    if own is not None:
+        chosen[own.author, own.epoch] = own
+    for bound, entries in ((MOST_ENTRIES // 2, heard), (MOST_ENTRIES, others)):
+        for entry in entries:
+            if len(chosen) >= bound:
+                break
+            chosen.setdefault((entry.author, entry.epoch), entry)
+    return tuple(chosen.values())

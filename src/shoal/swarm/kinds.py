@@ -1,0 +1,96 @@
+"""Kinds of items: what applications may share, how large it may be, and how it is kept.
+
+    kinds = Kinds([Kind("champion", Champion, max_bytes=64 << 10, keep="latest")])
+
+An item is a `msgspec.Struct` with `array_like=True`: on the wire an array of its fields in order. New
+fields go to the end with a default; unknown ones at the end are ignored, so old and new nodes understand
+each other. Kinds that a node does not know are counted and relayed, never decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from shoal.errors import ConfigError, ShareRefused
+
+Keep: TypeAlias = Literal["latest", "log"]
+
+MOST_KIND_BYTES = 512 << 10
+MOST_NAME_CHARACTERS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of item. `keep`: "latest" is one register per author, "log" all of them within bounds."""
+
+    name: str
+    struct: type[msgspec.Struct]
+    max_bytes: int
+    keep: Keep
+
+
+class Kinds:
+    """The kinds that an application registered, found by name (receiving) and by type (sharing)."""
+
+    def __init__(self, kinds: Iterable[Kind] = ()) -> None:
+        self._by_name: dict[str, Kind] = {}
+        self._by_type: dict[type, Kind] = {}
+        self._decoders: dict[str, msgspec.msgpack.Decoder[Any]] = {}
+        for kind in kinds:
+            self.register(kind)
+
+    def register(self, kind: Kind) -> None:
+        if not kind.name.isascii() or not 0 < len(kind.name) <= MOST_NAME_CHARACTERS:
+            raise ConfigError(
+                f"the name of a kind is 1 to {MOST_NAME_CHARACTERS} ASCII characters: {kind.name!r}"
+            )
+        if kind.name in self._by_name or kind.struct in self._by_type:
+            raise ConfigError(
+                f"kind {kind.name!r} or its struct {kind.struct.__name__} is registered already"
+            )
+        if not kind.struct.__struct_config__.array_like:
+            raise ConfigError(
+                f"struct {kind.struct.__name__} of kind {kind.name!r} must be declared with `array_like=True`"
+            )
+        if not 0 < kind.max_bytes <= MOST_KIND_BYTES:
+            raise ConfigError(
+                f"max_bytes of kind {kind.name!r} must be 1 to {MOST_KIND_BYTES}: {kind.max_bytes}"
+            )
+        if kind.keep not in ("latest", "log"):
+            raise ConfigError(f'keep of kind {kind.name!r} must be "latest" or "log": {kind.keep!r}')
+        self._by_name[kind.name] = kind
+        self._by_type[kind.struct] = kind
+        self._decoders[kind.name] = msgspec.msgpack.Decoder(kind.struct)
+
+    def get(self, name: str) -> Kind | None:
+        return self._by_name.get(name)
+
+    def of(self, item: msgspec.Struct) -> Kind:
+        """The kind of an item to be shared."""
+        kind = self._by_type.get(type(item))
+        if kind is None:
+            known = ", ".join(sorted(self._by_name)) or "none"
+            raise ShareRefused(
+                f"{type(item).__name__} is not a registered kind of item (registered: {known})", "kind"
+            )
+        return kind
+
+    def decode(self, name: str, payload: bytes) -> msgspec.Struct:
+        """The typed item; raises whatever the payload provokes, for the caller to name."""
+        item: msgspec.Struct = self._decoders[name].decode(payload)
+        return item
+
+    @property
+    def most_bytes(self) -> int:
+        """The largest item of any kind."""
+        return max((kind.max_bytes for kind in self), default=0)
+
+    def __iter__(self) -> Iterator[Kind]:
+        return iter(self._by_name.values())
+
+    def __len__(self) -> int:
+        return len(self._by_name)

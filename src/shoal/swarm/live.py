@@ -1,0 +1,157 @@
+"""The exchange in the field: one thread calls `tick`, any thread may call the verbs.
+
+One lock guards all state, and the thread lets go of it after every few messages, so that `share` and
+`gather` wait for a few signature checks at most. `close` joins the thread. If the thread dies of a defect
+the next call raises `PeerError` with it as the cause, instead of a swarm that silently stands still.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from shoal.errors import PeerError
+from shoal.swarm.accounts import Accounts, Outcome, write_whole
+from shoal.swarm.authors import Peer, Received
+from shoal.swarm.exchange import Exchange, Receipt
+from shoal.swarm.identity import Identity, NodeId
+from shoal.swarm.kinds import Kinds
+from shoal.swarm.settings import ExchangeSettings
+from shoal.swarm.transport.base import Transport
+
+TICK = 0.025
+BETWEEN_TICKS = 0.001
+MESSAGES_PER_TICK = 32
+SAVE_EVERY = 60.0
+
+
+class LiveExchange:
+    """An exchange with a thread of its own. Same verbs as `Exchange`; also a context manager.
+
+    Its random numbers come from the operating system unless `rng` is given: the nonces of pulls must not be
+    foreseen by those who saw earlier ones.
+
+    With `accounts_path` the accounts are loaded from there, saved every minute and on `close`. `close` closes
+    the transport as well.
+    """
+
+    def __init__(
+        self,
+        identity: Identity,
+        transport: Transport,
+        kinds: Kinds,
+        settings: ExchangeSettings,
+        *,
+        rng: random.Random | None = None,
+        accounts_path: str | Path | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._accounts_path = Path(accounts_path) if accounts_path is not None else None
+        accounts = Accounts.load(self._accounts_path, settings.authors) if self._accounts_path else None
+        settings = msgspec.structs.replace(
+            settings, messages_per_tick=min(settings.messages_per_tick, MESSAGES_PER_TICK)
+        )
+        self._clock = clock
+        self._exchange = Exchange(
+            identity,
+            transport,
+            kinds,
+            settings,
+            now=clock(),
+            rng=rng or random.SystemRandom(),
+            accounts=accounts,
+        )
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._failure: BaseException | None = None
+        if self._accounts_path is not None:
+            self.save_accounts()  # the epoch of this start, before anything is sent under it
+        self._thread = threading.Thread(target=self._run, name=f"exchange {identity.name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def identity(self) -> Identity:
+        return self._exchange.identity
+
+    @property
+    def epoch(self) -> int:
+        return self._exchange.epoch
+
+    @property
+    def accounts(self) -> Accounts:
+        """For reading; `credit` is how they change."""
+        return self._exchange.accounts
+
+    def share(self, item: msgspec.Struct) -> Receipt:
+        with self._usable():
+            return self._exchange.share(item)
+
+    def gather(self, limit: int | None = None) -> list[Received]:
+        with self._usable():
+            return self._exchange.gather(limit)
+
+    def latest(self, kind: str) -> dict[NodeId, Received]:
+        with self._usable():
+            return self._exchange.latest(kind)
+
+    def peers(self) -> dict[NodeId, Peer]:
+        with self._usable():
+            return self._exchange.peers()
+
+    def credit(self, received: Received, outcome: Outcome, reason: str = "") -> None:
+        with self._usable():
+            self._exchange.credit(received, outcome, reason)
+
+    def figures(self) -> dict[str, int]:
+        with self._usable():
+            return self._exchange.figures()
+
+    def save_accounts(self) -> None:
+        """Writes the accounts now; the file work happens outside the lock."""
+        if self._accounts_path is not None:
+            with self._lock:
+                content = self._exchange.accounts.encode()
+            write_whole(self._accounts_path, content)
+
+    def close(self) -> None:
+        """Sends what waits, ends the thread and the transport, saves the accounts; may be called twice."""
+        if self._ended.is_set():
+            return
+        self._ended.set()
+        self._thread.join()
+        self._exchange.transport.close()
+        self.save_accounts()
+
+    def __enter__(self) -> LiveExchange:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _usable(self) -> threading.Lock:
+        if self._failure is not None:
+            raise PeerError(f"the exchange has stopped: {self._failure!r}") from self._failure
+        return self._lock
+
+    def _run(self) -> None:
+        save_at = self._clock() + SAVE_EVERY
+        try:
+            while not self._ended.is_set():
+                with self._lock:
+                    backlog = self._exchange.tick(self._clock())
+                if self._clock() >= save_at:
+                    save_at = self._clock() + SAVE_EVERY
+                    self.save_accounts()
+                self._ended.wait(BETWEEN_TICKS if backlog else TICK)
+            with self._lock:
+                self._exchange.flush(self._clock())
+        except BaseException as error:
+            self._failure = error

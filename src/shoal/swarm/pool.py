@@ -1,0 +1,264 @@
+"""The pool: what arrived and waits for `gather`, within bounds.
+
+Laws. Within the bounds, what is handed out depends on the set of items, never on their order of arrival.
+Equal content is handed out once; of several senders the one with the smallest hash of (content, author) is
+named, an order that nobody can arrange to be first in for all content. Over the bounds an author's oldest
+goes first, the largest author gives way, and newcomers give way before all others.
+
+Authors are drawn first, then their newest item, so that sending more does not mean being drawn more. All
+authors on probation together get a fixed part of what the established ones get, plus a trickle, so that a
+thousand fresh identities are no louder than one; a swarm in which nobody is established yet is not held up.
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+from heapq import heapify, heappop, heapreplace
+from typing import TypeAlias
+
+from shoal.swarm.accounts import Accounts
+from shoal.swarm.authors import Received
+from shoal.swarm.identity import NodeId
+from shoal.swarm.settings import ExchangeSettings
+
+Order: TypeAlias = tuple[int, str, int, int]
+"""Epoch, kind, number, place in the frame: a total order on an author's items."""
+
+MOST_ALLOWANCE = 64.0
+TRICKLE_AT_ONCE = 4.0
+AUTHORS_PART = 8
+"""One author's items fill at most this part of the bytes."""
+
+
+def order_of(received: Received) -> Order:
+    return (received.epoch, received.kind, received.seq, received.index)
+
+
+def precedence(received: Received) -> tuple[bytes, int, str, int, int]:
+    """Which of several items with the same content is the one that counts: the smallest."""
+    rank = blake2b(received.digest + received.author.encode("ascii"), digest_size=16).digest()
+    return (rank, *order_of(received))
+
+
+@dataclass(slots=True, eq=False)
+class Waiting:
+    """An item in the pool; `register` ones are replaced by a newer one of the same kind."""
+
+    received: Received
+    size: int
+    register: bool
+
+
+def recency(waiting: Waiting) -> tuple[int, int, str, int]:
+    """By which an author's own items are told older from newer."""
+    received = waiting.received
+    return (received.epoch, received.seq, received.kind, received.index)
+
+
+class Queue:
+    """What waits of one author, oldest first."""
+
+    __slots__ = ("bytes", "items")
+
+    def __init__(self) -> None:
+        self.items: list[Waiting] = []
+        self.bytes = 0
+
+    def add(self, waiting: Waiting) -> None:
+        insort(self.items, waiting, key=recency)
+        self.bytes += waiting.size
+
+    def remove(self, waiting: Waiting) -> None:
+        place = bisect_left(self.items, recency(waiting), key=recency)
+        assert self.items[place] is waiting
+        del self.items[place]
+        self.bytes -= waiting.size
+
+
+class Pool:
+    """Items that wait, by author."""
+
+    def __init__(self, settings: ExchangeSettings, accounts: Accounts) -> None:
+        self._settings = settings
+        self._accounts = accounts
+        self._established = accounts.established
+        self._waiting: dict[NodeId, Queue] = {}
+        self._handed_out: dict[bytes, None] = {}
+        self._allowance = 0.0  # how many items of newcomers may be handed out
+        self._allowance_at: float | None = None
+        self.items = 0
+        self.bytes = 0
+        self.dropped = 0
+        self.repeated = 0
+
+    def add(self, received: Received, size: int, register: bool) -> bool:
+        """Takes an item in, unless its content was handed out before or it is an outdated register."""
+        if received.digest in self._handed_out:
+            self.repeated += 1
+            return False
+        waiting = Waiting(received, size, register)
+        queue = self._waiting.get(received.author)
+        if queue is None:
+            queue = self._waiting[received.author] = Queue()
+        elif register and not self._supersede(queue, waiting):
+            return False
+        queue.add(waiting)
+        self.items += 1
+        self.bytes += size
+        settings = self._settings
+        most_bytes = settings.pool_bytes // AUTHORS_PART
+        while len(queue.items) > settings.pool_author_items or (
+            queue.bytes > most_bytes and len(queue.items) > 1
+        ):
+            self._drop(received.author)
+        if self.items > settings.pool_items or self.bytes > settings.pool_bytes:
+            self._shrink()
+        return True
+
+    def _supersede(self, queue: Queue, waiting: Waiting) -> bool:
+        """Makes way for a newer register; False if the one that waits is the newer."""
+        for other in queue.items:
+            if other.register and other.received.kind == waiting.received.kind:
+                if recency(other) >= recency(waiting):
+                    return False
+                queue.remove(other)
+                self.items -= 1
+                self.bytes -= other.size
+                return True
+        return True
+
+    def gather(self, limit: int | None, rng: random.Random, now: float) -> list[Received]:
+        """Hands out what waits, at most `limit` items, sorted by author and by the author's own order."""
+        groups = self._distinct()
+        newcomers = {node: items for node, items in groups.items() if node not in self._established}
+        others = {node: items for node, items in groups.items() if node not in newcomers}
+        room = self.items if limit is None else limit
+        share = self._settings.probation_share
+        taken: list[Waiting] = []
+        if not self._established:
+            taken = _draw(newcomers, room, limit is None, self._accounts.weight, rng)
+        else:
+            self._refill(now)
+            earned = min(_total(others), room) * share / (1 - share)
+            most_new = int(self._allowance + earned)
+            if limit is not None:
+                most_new = min(most_new, max(1, int(share * limit)), limit)
+            some_new = self._draw_newcomers(newcomers, most_new, rng)
+            taken = _draw(others, room - len(some_new), limit is None, self._accounts.weight, rng)
+            earned = len(taken) * share / (1 - share)
+            self._allowance = max(0.0, min(self._allowance + earned - len(some_new), MOST_ALLOWANCE))
+            taken += some_new
+        for waiting in taken:
+            self._remove(waiting.received.author, waiting)
+            self._remember(waiting.received.digest)
+        return sorted(
+            (waiting.received for waiting in taken), key=lambda item: (item.author, *order_of(item))
+        )
+
+    def _draw_newcomers(
+        self, newcomers: dict[NodeId, list[Waiting]], limit: int, rng: random.Random
+    ) -> list[Waiting]:
+        """Those who are about to pass first, then the unknown."""
+        promising = {node: items for node, items in newcomers.items() if self._accounts.promising(node)}
+        unknown = {node: items for node, items in newcomers.items() if node not in promising}
+        drawn = _draw(promising, limit, False, self._accounts.weight, rng)
+        return drawn + _draw(unknown, limit - len(drawn), False, self._accounts.weight, rng)
+
+    def _distinct(self) -> dict[NodeId, list[Waiting]]:
+        """What waits, each content once, authors sorted, each author's newest last. Copies are dropped."""
+        first: dict[bytes, Waiting] = {}
+        copies: list[Waiting] = []
+        for node in sorted(self._waiting):
+            for waiting in self._waiting[node].items:
+                digest = waiting.received.digest
+                other = first.get(digest)
+                if digest in self._handed_out:
+                    copies.append(waiting)
+                elif other is None:
+                    first[digest] = waiting
+                elif precedence(waiting.received) < precedence(other.received):
+                    copies.append(other)
+                    first[digest] = waiting
+                else:
+                    copies.append(waiting)
+        for waiting in copies:
+            self._remove(waiting.received.author, waiting)
+        self.repeated += len(copies)
+        return {node: list(self._waiting[node].items) for node in sorted(self._waiting)}
+
+    def _refill(self, now: float) -> None:
+        if self._allowance_at is not None:
+            elapsed = max(0.0, now - self._allowance_at)
+            trickle = elapsed * self._settings.newcomers_per_minute / 60
+            self._allowance = max(self._allowance, min(self._allowance + trickle, TRICKLE_AT_ONCE))
+        self._allowance_at = now
+
+    def _remember(self, digest: bytes) -> None:
+        self._handed_out[digest] = None
+        if len(self._handed_out) > self._settings.remember_contents:
+            del self._handed_out[next(iter(self._handed_out))]
+
+    def _remove(self, author: NodeId, waiting: Waiting) -> None:
+        queue = self._waiting[author]
+        queue.remove(waiting)
+        if not queue.items:
+            del self._waiting[author]
+        self.items -= 1
+        self.bytes -= waiting.size
+
+    def _drop(self, author: NodeId) -> None:
+        self._remove(author, self._waiting[author].items[0])
+        self.dropped += 1
+
+    def _shrink(self) -> None:
+        """Back to seven eighths of the bounds; see the laws above for who gives way."""
+        settings = self._settings
+        newcomers = [node for node in self._waiting if node not in self._established]
+        for nodes, share in ((newcomers, settings.probation_share), (list(self._waiting), 0.0)):
+            largest = [(-len(self._waiting[node].items), node) for node in nodes if node in self._waiting]
+            heapify(largest)
+            count = -sum(size for size, _ in largest)
+            while count > share * settings.pool_items and (
+                8 * self.items > 7 * settings.pool_items or 8 * self.bytes > 7 * settings.pool_bytes
+            ):
+                size, node = largest[0]
+                self._drop(node)
+                count -= 1
+                if size < -1:
+                    heapreplace(largest, (size + 1, node))
+                else:
+                    heappop(largest)
+
+
+def _total(groups: dict[NodeId, list[Waiting]]) -> int:
+    return sum(map(len, groups.values()))
+
+
+def _draw(
+    groups: dict[NodeId, list[Waiting]],
+    limit: int,
+    everything: bool,
+    weight: Callable[[NodeId], float],
+    rng: random.Random,
+) -> list[Waiting]:
+    """At most `limit` items: an author by weight, then its newest, again and again."""
+    if everything or _total(groups) <= limit:
+        return _flatten(groups.values())
+    left = {node: list(items) for node, items in groups.items()}
+    nodes = list(left)
+    weights = [weight(node) for node in nodes]
+    drawn: list[Waiting] = []
+    while len(drawn) < limit:
+        place = rng.choices(range(len(nodes)), weights)[0]
+        drawn.append(left[nodes[place]].pop())
+        if not left[nodes[place]]:
+            del nodes[place], weights[place]
+    return drawn
+
+
+def _flatten(groups: Iterable[list[Waiting]]) -> list[Waiting]:
+    return [waiting for items in groups for waiting in items]

@@ -1,0 +1,81 @@
+"""Why something that arrived was not taken, one name for each reason, in the order of the checks.
+
+Guarantee: whatever bytes arrive, they become items or exactly one of these, and never an exception.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import StrEnum
+
+
+class Rejection(StrEnum):
+    """The reasons, cheap checks first. Only those in `OFFENCES` are held against an author."""
+
+    OVERSIZE = "oversize"  # more bytes than any frame or bundle may have
+    MALFORMED = "malformed"  # not the msgpack that the protocol prescribes
+    UNASKED = "unasked"  # a bundle, or a frame in one, that answers no open request
+    VERSION = "version"  # a version of the protocol that is not spoken here
+    SWARM = "swarm"  # another swarm's id
+    KEY = "key"  # the author key cannot be one
+    TOPIC = "topic"  # no such topic, not the author's own shard, or directed to someone else
+    OWN = "own"  # claims to be from this node itself
+    NOT_ALLOWED = "not allowed"  # the author is not on the allow-list
+    UNFOLLOWED = "unfollowed"  # a shard that is not followed here
+    STALE = "stale"  # older than what is kept
+    FUTURE = "future"  # made later than clocks can differ
+    OLD_EPOCH = "old epoch"  # before the author's last four starts
+    DUPLICATE = "duplicate"  # this author, epoch and number was taken before
+    OUT_OF_WINDOW = "out of window"  # further back than the stores reach
+    MUTED = "muted"  # the author is muted for earlier offences
+    BUDGET = "budget"  # no signature check left in this moment
+    FORGED = "forged"  # the signature is not the author's
+    DIGEST = "digest"  # the body is not the one that was signed
+    QUOTA = "quota"  # the author sent more than its share
+    ENCODING = "encoding"  # an unknown encoding, or compressed data that cannot be unpacked
+    UNPACKED = "unpacked"  # would unpack to more than allowed
+    BODY = "body"  # the body is not a list of items
+    ITEM_COUNT = "item count"  # no items, or more than sixteen
+    ITEM_SIZE = "item size"  # an item above its kind's limit
+    MISTYPED = "mistyped"  # an item that is not of its kind's type
+    MISPLACED = "misplaced"  # a kind that does not belong under this topic
+
+
+OFFENCES = frozenset(
+    {
+        Rejection.QUOTA,
+        Rejection.ENCODING,
+        Rejection.UNPACKED,
+        Rejection.BODY,
+        Rejection.ITEM_COUNT,
+        Rejection.ITEM_SIZE,
+        Rejection.MISTYPED,
+        Rejection.MISPLACED,
+    }
+)
+"""What only the author itself can have caused: everything found after its signature and the digest held.
+A body can be swapped by anyone on the way, so a wrong digest is nobody's offence."""
+
+
+class Tally:
+    """How often each thing happened: rejections by reason, and what was taken."""
+
+    __slots__ = ("accepted", "items", "rejected", "repeated", "unknown_kinds")
+
+    def __init__(self) -> None:
+        self.accepted = 0  # frames
+        self.items = 0  # items that reached the pool
+        self.repeated = 0  # items whose content was known
+        self.unknown_kinds = 0
+        self.rejected: Counter[Rejection] = Counter()
+
+    def as_dict(self) -> dict[str, int]:
+        """For records and displays."""
+        counts = {f"rejected: {reason}": number for reason, number in sorted(self.rejected.items())}
+        return {
+            "accepted": self.accepted,
+            "items": self.items,
+            "repeated": self.repeated,
+            "unknown kinds": self.unknown_kinds,
+            **counts,
+        }

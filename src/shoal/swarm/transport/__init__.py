@@ -1,0 +1,95 @@
+"""Transports: what moves bytes between nodes. `open_transport` opens the one that a command line asks for.
+
+The engines are imported when they are opened, so that importing this package costs nothing.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+from shoal.errors import ConfigError
+from shoal.swarm.transport.addresses import Address, parse_address
+from shoal.swarm.transport.base import MOST_MESSAGE_BYTES, Transport, TransportStats
+from shoal.swarm.transport.tls import TlsFiles
+
+__all__ = ["MOST_MESSAGE_BYTES", "TlsFiles", "Transport", "TransportStats", "open_transport"]
+
+
+def open_transport(
+    name: str,
+    *,
+    swarm: str,
+    node_id: str,
+    listen: Sequence[str] = (),
+    join: Sequence[str] = (),
+    advertise: Sequence[str] = (),
+    tls: TlsFiles | None = None,
+    runtime: Path | None = None,
+    rng: random.Random | None = None,
+) -> Transport:
+    """Opens this node's access to a swarm over an engine, "zenoh" or "nats".
+
+    - Without `listen` and `join`, Zenoh nodes of one user on one machine find each other by themselves, in
+      the user's runtime folder or in `runtime`.
+    - `listen` are addresses where others can reach this node, `join` addresses of some nodes of the swarm. A
+      node that only joins dials out and needs no open port. `advertise` is what others are told to dial,
+      where that differs from `listen` (a public name, a forwarded port).
+    - For "nats", `join` are the servers.
+    - With `tls`, every connection is mutual TLS and nothing else is dialled or accepted.
+
+    Raises ConfigError for what cannot work as given and PeerError where the engine cannot start.
+    """
+    if tls is not None:
+        tls.check()
+    if name == "nats":
+        return _open_nats(swarm, node_id, listen, join, tls)
+    if name != "zenoh":
+        known = (
+            "the memory transport exists inside one process only" if name == "memory" else "it is not known"
+        )
+        raise ConfigError(f'transport "{name}": {known}; use "zenoh" or "nats"')
+
+    from shoal.swarm.transport.local import LocalNeighbours
+    from shoal.swarm.transport.neighbours import Neighbours, NetworkNeighbours
+    from shoal.swarm.transport.zenoh import ZenohTransport
+
+    rng = rng or random.Random()
+    neighbours: Neighbours
+    if listen or join:
+        listens, joins, advertised = (
+            [_checked(text, tls) for text in texts] for texts in (listen, join, advertise)
+        )
+        neighbours = NetworkNeighbours(listens, joins, advertised, rng)
+    else:
+        neighbours = LocalNeighbours(swarm, node_id, rng, runtime)
+    return ZenohTransport(neighbours, swarm=swarm, rng=rng, tls=tls)
+
+
+def _checked(text: str, tls: TlsFiles | None) -> Address:
+    address = parse_address(text, secure=tls is not None)
+    if address.scheme == "nats":
+        raise ConfigError(f'address {text!r} is a NATS server; choose the transport "nats" for it')
+    if address.scheme == "tls" and tls is None:
+        raise ConfigError(
+            f"address {text!r} needs certificates: the authority's, this node's, and its private key"
+        )
+    if address.scheme == "tcp" and tls is not None:
+        raise ConfigError(f"address {text!r} is plain TCP, but certificates are given; write tls/…")
+    return address
+
+
+def _open_nats(
+    swarm: str, node_id: str, listen: Sequence[str], join: Sequence[str], tls: TlsFiles | None
+) -> Transport:
+    from shoal.swarm.transport.nats import NatsTransport
+
+    if listen:
+        raise ConfigError("a NATS node does not listen; name the servers with --join nats://host:port")
+    servers = [text if "/" in text else f"nats://{text}" for text in join] or ["nats://127.0.0.1:4222"]
+    addresses = [parse_address(text) for text in servers]
+    for address in addresses:
+        if address.scheme != "nats":
+            raise ConfigError(f"address {address} is not a NATS server; write nats://host:port")
+    return NatsTransport([str(address) for address in addresses], swarm=swarm, name=node_id, tls=tls)

@@ -1,0 +1,235 @@
+"""The swarm over Eclipse Zenoh: no server, every node may forward for others.
+
+One thread per transport, the *engine thread*, makes every call into Zenoh: it opens the session, declares
+what is subscribed, sends what `publish` put into the outbox, and opens the session anew when asked to. So
+nothing that Zenoh does (waiting for a congested link, ten seconds in `close` on a dead one, an exception)
+reaches the caller, and no lock of ours is held around a call into Zenoh. Zenoh's callbacks do one thing: they
+put the message into the bounded inbox.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import random
+import threading
+import time
+from collections.abc import Sequence
+
+import zenoh
+
+from shoal.errors import PeerError
+from shoal.swarm.transport.base import MOST_MESSAGE_BYTES, TransportStats
+from shoal.swarm.transport.neighbours import Draw, Neighbours
+from shoal.swarm.transport.queues import Inbox, Outbox
+from shoal.swarm.transport.session_health import LOOK_SECONDS, SessionHealth
+from shoal.swarm.transport.tls import TlsFiles
+from shoal.swarm.transport.topics import check_topics, is_topic, short_hash
+from shoal.swarm.transport.zenoh_session import Session
+from shoal.swarm.transport.zenoh_settings import settings
+
+OPEN_SECONDS = 3.0
+"""How long opening may fail before the constructor gives up: a port may still belong to a predecessor."""
+CLOSE_SECONDS = 3.0
+"""How long `close` waits for the engine thread."""
+QUIET_SECONDS = 1.0
+"""Between closing and opening anew. Routers compute their routes 0.1 s after a change; a node that leaves and
+comes back within one such step stays unheard by some of them for good."""
+SEND_AT_ONCE = 64
+
+
+class ZenohTransport:
+    """One node's session. The constructor returns with the session open (a client may still be dialling)."""
+
+    def __init__(
+        self,
+        neighbours: Neighbours,
+        *,
+        swarm: str,
+        rng: random.Random,
+        tls: TlsFiles | None = None,
+        inbox: Inbox | None = None,
+        outbox: Outbox | None = None,
+    ) -> None:
+        self._neighbours = neighbours
+        self._prefix = f"shoal/{short_hash(swarm)}/"
+        self._tls = tls
+        self._inbox = inbox or Inbox()
+        self._outbox = outbox or Outbox()
+        self._published = self._refused = self._lost = self._reopened = 0
+        self._topics: frozenset[str] = frozenset()
+        self._open = False
+        self._closing = False
+        self._reopening = False
+        self._health = SessionHealth(rng)
+        self._first_error: BaseException | None = None
+        self._wake = threading.Condition()
+        self._ready = threading.Event()
+        zenoh.try_init_log_from_env()  # type: ignore[no-untyped-call]  # only where RUST_LOG is set
+        self._engine = threading.Thread(target=self._run, name="zenoh-engine", daemon=True)
+        self._engine.start()
+        atexit.register(self.close)
+        self._ready.wait(OPEN_SECONDS + 2.0)
+        if self._first_error is not None:
+            self.close()
+            raise PeerError(f"cannot join the swarm: {_first_line(self._first_error)}") from self._first_error
+
+    def publish(self, topic: str, message: bytes) -> bool:
+        accepted = (
+            self._open
+            and len(message) <= MOST_MESSAGE_BYTES
+            and is_topic(topic)
+            and self._outbox.offer(topic, message)
+        )
+        if accepted:
+            self._published += 1
+            with self._wake:
+                self._wake.notify()
+        elif not self._closing:
+            self._refused += 1
+        return accepted
+
+    def subscribe(self, topics: frozenset[str]) -> None:
+        check_topics(topics)
+        with self._wake:
+            self._topics = topics
+            self._wake.notify()
+
+    def collect(self, limit: int = 1024) -> list[bytes]:
+        return self._inbox.take(limit)
+
+    def endpoints(self) -> Sequence[str]:
+        return () if self._closing else self._neighbours.endpoints()
+
+    def meet(self, neighbours: Sequence[str]) -> None:
+        """Tells endpoints of others who are present, to draw from whenever neighbours are drawn next. A node
+        that joined by one address becomes a full member with neighbours among them a few seconds later."""
+        self._neighbours.learn(neighbours)
+
+    def reopen(self, neighbours: Sequence[str]) -> None:
+        self._neighbours.learn(neighbours)
+        with self._wake:
+            # A request while one is under way is the same request.
+            if self._open:
+                self._open = False
+                self._reopening = True
+                self._reopened += 1
+                self._wake.notify()
+
+    def stats(self) -> TransportStats:
+        return TransportStats(
+            published=self._published,
+            refused=self._refused,
+            arrived=self._inbox.arrived,
+            overflowed=self._inbox.overflowed,
+            lost=self._lost,
+            reopened=self._reopened,
+        )
+
+    def close(self) -> None:
+        with self._wake:
+            first, self._closing, self._open = not self._closing, True, False
+            self._wake.notify()
+        if first:
+            atexit.unregister(self.close)
+            self._engine.join(CLOSE_SECONDS)
+            self._inbox.clear()
+
+    # Everything below runs in the engine thread.
+
+    def _run(self) -> None:
+        try:
+            while not self._closing:
+                opened = self._open_session()
+                if opened is None:
+                    break
+                session, draw = opened
+                try:
+                    self._drive(session, draw)
+                except BaseException:
+                    self._lost += 1  # whatever it was, a new session is the remedy
+                self._open = False
+                session.close()
+                self._pause(QUIET_SECONDS)
+        finally:
+            self._open = False
+            self._neighbours.leave()
+            self._ready.set()
+
+    def _open_session(self) -> tuple[Session, Draw] | None:
+        """A session, opened with as many tries as it takes; None if the transport is closed meanwhile."""
+        began, wait = time.monotonic(), 0.1
+        while not self._closing:
+            draw = None
+            try:
+                draw = self._neighbours.draw()
+                opened = zenoh.open(zenoh.Config.from_json5(json.dumps(settings(draw, self._tls))))
+            except BaseException as error:
+                if draw is not None and draw.mode == "client":
+                    self._ready.set()  # nobody answers yet, which is no mistake of this node
+                elif not self._ready.is_set() and time.monotonic() - began > OPEN_SECONDS:
+                    self._first_error = error
+                    return None
+                self._pause(wait)
+                wait = min(2.0, wait * 1.5)
+                continue
+            with self._wake:
+                self._open = not self._closing
+                self._reopening = False
+            self._ready.set()
+            return Session(opened, self._prefix, self._arrive), draw
+        return None
+
+    def _drive(self, session: Session, draw: Draw) -> None:
+        """Declares and sends until the transport is closed or the session is to be opened anew."""
+        looked = time.monotonic()
+        self._health.opened(looked)
+        while True:
+            with self._wake:
+                self._wake.wait_for(lambda: self._has_work(session), _patience(draw))
+                closing, reopening, topics = self._closing, self._reopening, self._topics
+            if reopening and not closing:
+                self._lost += self._outbox.clear()
+                return
+            if topics != session.topics:
+                self._lost += session.declare(topics)
+            for topic, message in self._outbox.take(SEND_AT_ONCE):
+                self._lost += session.put(topic, message)
+            if closing:
+                # What was published before closing still goes out, as far as that does not take long.
+                self._lost += session.flush(self._outbox, time.monotonic() + CLOSE_SECONDS / 3)
+                return
+            now = time.monotonic()
+            if draw.until is not None and now >= draw.until:
+                with self._wake:
+                    self._open = False
+                self._lost += session.flush(self._outbox, now + 0.1)
+                return
+            if now - looked >= LOOK_SECONDS:
+                looked = now
+                if self._health.check(now, session.has_link, lambda: self._neighbours.has_others(draw)):
+                    self.reopen(())
+
+    def _has_work(self, session: Session) -> bool:
+        return self._closing or self._reopening or len(self._outbox) > 0 or self._topics != session.topics
+
+    def _arrive(self, sample: zenoh.Sample) -> None:
+        """Zenoh's callback."""
+        message = sample.payload.to_bytes()
+        if len(message) <= MOST_MESSAGE_BYTES:
+            self._inbox.put(message)
+
+    def _pause(self, seconds: float) -> None:
+        with self._wake:
+            self._wake.wait_for(lambda: self._closing, seconds)
+
+
+def _patience(draw: Draw) -> float:
+    """How long to sleep while there is nothing to do."""
+    if draw.until is None:
+        return LOOK_SECONDS
+    return max(0.0, min(LOOK_SECONDS, draw.until - time.monotonic()))
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0].partition(" at /")[0]

@@ -1,0 +1,64 @@
+"""Which numbers of a stream have been seen: a bit for each of the last few hundred.
+
+Guarantee: constant memory, and the answer depends only on the set of numbers marked, never on their
+order, as long as they lie within `span` of the newest.
+"""
+
+from __future__ import annotations
+
+BEHIND = (1 << 62) - 1
+
+
+class Window:
+    """The numbers seen in (floor, newest]; everything at or below `floor` is out of reach for good.
+    `contiguous` is the largest number up to which nothing above the floor is missing."""
+
+    __slots__ = ("_bits", "contiguous", "floor", "newest")
+
+    def __init__(self, floor: int = 0) -> None:
+        self.floor = floor
+        self.newest = floor
+        self.contiguous = floor
+        self._bits = 0  # bit i stands for the number newest - i
+
+    def __contains__(self, number: int) -> bool:
+        return self.floor < number <= self.newest and bool(self._bits >> (self.newest - number) & 1)
+
+    def mark(self, number: int, span: int) -> None:
+        """Notes a number as seen; the window moves up with the newest and keeps `span` numbers."""
+        if number > self.newest:
+            shift = number - self.newest
+            self._bits = (self._bits << shift) | 1 if shift < span else 1
+            self.newest = number
+            self.floor = max(self.floor, number - span)
+        elif number > self.floor:
+            self._bits |= 1 << (self.newest - number)
+        self._tidy()
+
+    def settle(self, number: int) -> None:
+        """Closes all gaps up to `number`: nothing there is worth asking for."""
+        if number > self.newest:
+            self.newest, self._bits = number, 0
+        self.floor = max(self.floor, number)
+        self._tidy()
+
+    def missing(self, claimed: int, span: int, limit: int) -> list[int]:
+        """Numbers up to `claimed` that were not seen and lie within `span`, newest first."""
+        lowest = max(self.floor, max(claimed, self.newest) - span)
+        found: list[int] = []
+        number = claimed
+        while number > lowest and len(found) < limit:
+            if number > self.newest or not self._bits >> (self.newest - number) & 1:
+                found.append(number)
+            number -= 1
+        return found
+
+    @property
+    def behind(self) -> int:
+        """Where there is a gap: a bit for each of the 62 numbers before the newest, that one first."""
+        return self._bits >> 1 & BEHIND if self.contiguous < self.newest else 0
+
+    def _tidy(self) -> None:
+        reach = (1 << (self.newest - self.floor)) - 1
+        self._bits &= reach
+        self.contiguous = self.newest - (self._bits ^ reach).bit_length()

@@ -1,0 +1,137 @@
+"""relay, peers, invite and doctor as a person uses them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shoal.cli import main
+from shoal.swarm.accounts import Accounts
+from shoal.swarm.identity import Identity
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOAL_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "shoal.cli", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.fixture
+def relay() -> Iterator[str]:
+    address = f"tcp/127.0.0.1:{free_port()}"
+    process = start("relay", "--listen", address, "--seconds", "60")
+    try:
+        assert process.stdout is not None
+        assert address in process.stdout.readline()
+        yield address
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+    assert process.returncode == 0
+
+
+def test_two_nodes_hear_each_other_through_a_relay(relay: str, capsys: pytest.CaptureFixture[str]) -> None:
+    other = start("peers", "--join", relay, "--seconds", "20", "--json")
+    try:
+        assert main(["doctor", "--join", f"shoal://{relay}/shoal", "--seconds", "8"]) == 0
+        assert "1 heard" in capsys.readouterr().out
+    finally:
+        other.kill()
+        other.communicate(timeout=10)
+
+
+def test_doctor_tells_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--join", f"tcp/127.0.0.1:{free_port()}"]) == 1
+    shown = capsys.readouterr().out
+    assert "LOOK  reach" in shown
+    assert "firewalls" in shown
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        assert main(["doctor", "--listen", f"tcp/127.0.0.1:{taken.getsockname()[1]}", "--json"]) == 1
+    findings = json.loads(capsys.readouterr().out)
+    assert next(finding["check"] for finding in findings if not finding["well"]).startswith("listen")
+
+
+def test_doctor_refuses_an_identity_that_others_can_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = tmp_path / "identity.key"
+    Identity.load_or_create(key)
+    os.chmod(key, 0o644)
+    assert main(["doctor", "--key", str(key)]) == 1
+    assert "LOOK  identity" in capsys.readouterr().out
+
+
+def test_invite_prints_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("seven seas\n")
+    arguments = ["invite", "tcp/example.org:7447", "--swarm", "herring", "--swarm-secret-file", str(secret)]
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == (
+        "shoal peers --join 'shoal://tcp/example.org:7447/herring?secret=seven%20seas'\n"
+    )
+
+
+def test_peers_shows_the_accounts_that_were_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    accounts = Accounts()
+    author = Identity.create().node_id
+    for _ in range(5):
+        accounts.of(author).received += 1
+        accounts.credit(author, "verified")
+    accounts.credit(author, "rejected", "wrong answer")
+    accounts.save(tmp_path / "run" / "nodes" / "a" / "accounts.json")
+    assert main(["peers", str(tmp_path / "run"), "--json"]) == 0
+    (peer,) = json.loads(capsys.readouterr().out)["peers"]
+    assert (peer["node_id"], peer["verified"], peer["rejected"]) == (author, 5, {"wrong answer": 1})
+    assert peer["established"]
+    assert main(["peers", str(tmp_path / "run")]) == 0
+    assert "established" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["relay"], "--listen"),
+        (["peers", "nowhere"], "holds no accounts"),
+        (["peers", "--join", "http://x"], "not known"),
+        (["peers", "--join", "shoal://nothing"], "not an invitation"),
+        (["peers", "--transport", "pigeon"], "pigeon"),
+        (["peers", "--join", "tls/host:1"], "certificates"),
+        (["relay", "--listen", "tcp/0.0.0.0:1", "--tls-key", "x"], "all three"),
+        (["invite", "example"], "no port"),
+        (["invite", "tcp/a:1", "--swarm-secret-file", "missing"], "cannot be read"),
+    ],
+)
+def test_bad_input_gets_one_clear_line(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert "Traceback" not in error
+    assert len(error.strip().splitlines()) == 1

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from shoal.errors import PeerError, ShareRefused
+from shoal.swarm.kinds import Kinds
+from shoal.swarm.live import LiveExchange
+from shoal.swarm.transport.memory import MemoryHub
+from tests.swarm.samples import Champion, Rollout, identity, kinds, settings
+
+
+def live(
+    hub: MemoryHub, number: int, path: Path | None = None, registered: Kinds | None = None
+) -> LiveExchange:
+    return LiveExchange(identity(number), hub.open(), registered or kinds(), settings(), accounts_path=path)
+
+
+def wait_for(condition: object, seconds: float = 10.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < end, "not within the time allowed"
+        time.sleep(0.01)
+
+
+def test_four_verbs_from_many_threads() -> None:
+    hub = MemoryHub()
+    nodes = [live(hub, number) for number in range(3)]
+    found: list[list[object]] = [[], [], []]
+
+    def use(place: int) -> None:
+        node = nodes[place]
+        for number in range(40):
+            node.share(Rollout(number, node.identity.name))
+            node.share(Champion(node.identity.name, number))
+            found[place] += [received.item for received in node.gather() if received.kind == "rollout"]
+            node.peers()
+            time.sleep(0.005)
+
+    threads = [threading.Thread(target=use, args=(place % 3,)) for place in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    def complete() -> bool:
+        for place, node in enumerate(nodes):
+            found[place] += [received.item for received in node.gather() if received.kind == "rollout"]
+        return all(len(items) == 80 for items in found)
+
+    wait_for(complete)
+    assert all(len(set(items)) == 80 for items in found)
+    assert len(nodes[0].latest("champion")) == 2
+    with pytest.raises(ShareRefused):
+        nodes[0].share(Champion("x" * 100_000))
+    for node in nodes:
+        node.close()
+        node.close()
+    assert not any(thread.name.startswith("exchange") for thread in threading.enumerate())
+
+
+def test_what_waits_is_sent_on_close_and_accounts_are_kept(tmp_path: Path) -> None:
+    hub = MemoryHub()
+    receiver = live(hub, 1, tmp_path / "accounts.json")
+    with live(hub, 2) as sender:
+        sender.share(Rollout(1, "last words"))
+    gathered = []
+    wait_for(lambda: gathered.extend(receiver.gather()) or gathered)
+    receiver.credit(gathered[0], "verified")
+    receiver.close()
+    with live(hub, 1, tmp_path / "accounts.json") as again:
+        account = again.accounts.get(identity(2).node_id)
+        assert account is not None
+        assert account.verified == 1
+        assert again.epoch > receiver.epoch
+
+
+def test_a_defect_in_the_thread_is_not_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = live(MemoryHub(), 1)
+
+    def broken(now: float) -> bool:
+        raise ZeroDivisionError("a defect")
+
+    monkeypatch.setattr(node._exchange, "tick", broken)
+    wait_for(lambda: node._failure is not None)
+    with pytest.raises(PeerError, match="a defect"):
+        node.gather()
+    node.close()

@@ -1,0 +1,181 @@
+"""What holds for every transport. Each test runs over every engine."""
+
+from __future__ import annotations
+
+import time
+
+from shoal.swarm.transport import MOST_MESSAGE_BYTES
+from tests.swarm.transport.conftest import Swarm, eventually
+
+PAUSE = 0.25
+"""Long enough for a message to arrive that must not arrive."""
+
+
+def test_a_message_reaches_all_subscribers_once_and_nobody_else(swarm: Swarm) -> None:
+    sender, first, second, other = (swarm.open("hello", "news") for _ in range(4))
+    swarm.meet(sender, first, second, other)
+    other.subscribe(frozenset({"hello"}))
+    time.sleep(PAUSE)
+    assert sender.publish("news", b"one")
+    received = {"first": [], "second": []}
+
+    def arrived() -> bool:
+        received["first"] += first.collect()
+        received["second"] += second.collect()
+        return all(received.values())
+
+    assert eventually(arrived)
+    time.sleep(PAUSE)
+    arrived()
+    assert received == {"first": [b"one"], "second": [b"one"]}
+    assert sender.collect() == []
+    assert other.collect() == []
+
+
+def test_topics_are_isolated(swarm: Swarm) -> None:
+    sender = swarm.open("hello", "log/1")
+    one, eleven = swarm.open("hello", "log/1"), swarm.open("hello", "log/11")
+    swarm.meet(sender, one, eleven)
+    sender.publish("log/1", b"for one")
+    sender.publish("log/11", b"for eleven")
+    sender.publish("log", b"for nobody")
+    got: list[list[bytes]] = [[], []]
+
+    def arrived() -> bool:
+        got[0] += one.collect()
+        got[1] += eleven.collect()
+        return all(got)
+
+    assert eventually(arrived)
+    time.sleep(PAUSE)
+    arrived()
+    assert got == [[b"for one"], [b"for eleven"]]
+
+
+def test_subscribe_replaces_the_set(swarm: Swarm) -> None:
+    sender, reader = swarm.open("hello"), swarm.open("hello", "old")
+    swarm.meet(sender, reader)
+    reader.subscribe(frozenset({"hello", "new"}))
+    swarm.meet(sender, reader)
+    got: list[bytes] = []
+
+    def arrived() -> bool:
+        sender.publish("old", b"old")
+        sender.publish("new", b"new")
+        time.sleep(0.05)
+        got.extend(reader.collect())
+        return b"new" in got
+
+    assert eventually(arrived)
+    time.sleep(PAUSE)
+    assert set(got + reader.collect()) == {b"new"}
+
+
+def test_collect_never_blocks_and_honours_its_limit_oldest_first(swarm: Swarm) -> None:
+    sender, reader = swarm.open("hello"), swarm.open("hello", "news")
+    began = time.monotonic()
+    assert reader.collect() == []
+    assert time.monotonic() - began < 0.1
+    swarm.meet(sender, reader)
+    before = reader.stats().arrived
+    for number in range(10):
+        assert sender.publish("news", b"%d" % number)
+    assert eventually(lambda: reader.stats().arrived - before == 10)
+    assert reader.collect(3) == [b"0", b"1", b"2"]
+    assert reader.collect(0) == []
+    assert reader.collect(100) == [b"%d" % number for number in range(3, 10)]
+
+
+def test_the_largest_message_arrives_and_a_larger_one_is_refused(swarm: Swarm) -> None:
+    sender, reader = swarm.open("hello"), swarm.open("hello", "news")
+    swarm.meet(sender, reader)
+    refused = sender.stats().refused
+    assert not sender.publish("news", bytes(MOST_MESSAGE_BYTES + 1))
+    assert sender.stats().refused == refused + 1
+    assert sender.publish("news", bytes(MOST_MESSAGE_BYTES))
+    got: list[bytes] = []
+    assert eventually(lambda: got.extend(reader.collect()) or got)
+    assert [len(message) for message in got] == [MOST_MESSAGE_BYTES]
+
+
+def test_a_slow_reader_neither_blocks_the_sender_nor_grows(swarm: Swarm) -> None:
+    sender, reader, swift = (swarm.open("hello", "news") for _ in range(3))
+    swarm.meet(sender, reader, swift)
+    before = reader.stats()
+    slowest, count, newest = 0.0, 12_000, b""
+    for number in range(count):
+        began = time.monotonic()
+        while not sender.publish("news", b"%d " % number + bytes(200)):
+            slowest = max(slowest, time.monotonic() - began)
+            time.sleep(0.005)
+            began = time.monotonic()
+        slowest = max(slowest, time.monotonic() - began)
+        for message in swift.collect():
+            newest = message.split()[0]
+    assert slowest < 1.0
+    last = b"%d" % (count - 1)
+
+    def swift_has_all() -> bool:
+        nonlocal newest
+        for message in swift.collect():
+            newest = message.split()[0]
+        return newest == last
+
+    assert eventually(swift_has_all)
+    assert eventually(lambda: reader.stats().arrived - before.arrived >= count)
+    overflowed = reader.stats().overflowed
+    kept: list[bytes] = []
+    while batch := reader.collect():
+        kept += batch
+    assert kept[-1].split()[0] == last
+    assert overflowed > 0
+    assert len(kept) == reader.stats().arrived - before.arrived - overflowed <= 8192
+
+
+def test_late_joiner_receives_what_is_published_after(swarm: Swarm) -> None:
+    early = [swarm.open("hello", "news") for _ in range(3)]
+    swarm.meet(*early)
+    late = swarm.open("hello", "news")
+    swarm.meet(*early, late)
+    assert early[1].publish("news", b"to the late one")
+    assert eventually(lambda: b"to the late one" in late.collect())
+
+
+def test_reopening_returns_at_once_and_traffic_resumes(swarm: Swarm) -> None:
+    nodes = [swarm.open("hello") for _ in range(4)]
+    swarm.meet(*nodes)
+    endpoints = [endpoint for node in nodes for endpoint in node.endpoints()]
+    began = time.monotonic()
+    nodes[1].reopen(endpoints)
+    nodes[1].reopen(())
+    nodes[1].publish("hello", b"refused or sent, but never an error")
+    assert time.monotonic() - began < 0.2
+    swarm.meet(*nodes)
+    assert nodes[1].stats().reopened <= 2
+
+
+def test_close_is_quick_and_final(swarm: Swarm) -> None:
+    node, other = swarm.open("hello"), swarm.open("hello")
+    swarm.meet(node, other)
+    other.publish("hello", b"nobody will collect this")
+    began = time.monotonic()
+    node.close()
+    node.close()
+    assert time.monotonic() - began < 5.0
+    published = node.stats().published
+    assert not node.publish("hello", b"too late")
+    node.subscribe(frozenset({"news"}))
+    node.reopen(())
+    assert node.collect() == []
+    assert node.stats().published == published
+    assert list(node.endpoints()) == []
+
+
+def test_what_was_published_before_closing_still_goes_out(swarm: Swarm) -> None:
+    sender, reader = swarm.open("hello"), swarm.open("hello", "news")
+    swarm.meet(sender, reader)
+    for number in range(50):
+        assert sender.publish("news", b"%d" % number)
+    sender.close()
+    got: list[bytes] = []
+    assert eventually(lambda: got.extend(reader.collect()) or len(got) == 50), len(got)

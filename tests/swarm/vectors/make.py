@@ -1,0 +1,82 @@
+"""Writes frames.json: bytes that every implementation of the protocol must make and understand.
+
+    python -m tests.swarm.vectors.make
+
+Only needed when the protocol gets a new version; docs/protocol.md explains the fields.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from shoal.swarm.beacon import Beacon, Known
+from shoal.swarm.frame import Bundle, Codec, Entry, Frame, content_digest, encode
+from shoal.swarm.identity import Identity, id_bytes
+from shoal.swarm.kinds import Kinds
+from shoal.swarm.membership import Membership
+from shoal.swarm.pull import Pull, Want
+
+PATH = Path(__file__).with_name("frames.json")
+SEED = bytes(range(32))
+EPOCH = 1_700_000_000_000_000
+MADE_AT = EPOCH + 2_500_000
+
+
+def vectors() -> dict[str, object]:
+    identity = Identity(SEED)
+    raw = id_bytes(identity.node_id)
+    open_swarm, closed_swarm = Membership("example"), Membership("example", "open sesame")
+
+    def describe(frame: Frame) -> dict[str, object]:
+        return {
+            "topic": frame.topic,
+            "epoch": frame.epoch,
+            "seq": frame.seq,
+            "made_at": frame.made_at,
+            "header": frame.header.hex(),
+            "body": frame.body.hex(),
+            "body_digest": frame.signed.hex(),
+            "signature": frame.signature.hex(),
+            "message": frame.encode().hex(),
+        }
+
+    def seal(membership: Membership, seq: int, topic: str, entries: list[Entry]) -> Frame:
+        return Codec(membership, Kinds()).seal(identity, EPOCH, seq, MADE_AT, topic, entries)
+
+    item = encode([7, "text"])
+    log = seal(open_swarm, 1, "log/0", [Entry("rollout", item), Entry("rollout", encode([8, "more"]))])
+    beacon = Beacon(("tcp/192.0.2.1:7447",), (Known(raw, EPOCH, 1, 2, 3, 4),))
+    pull = Pull(bytes(range(16)), (Want(raw, EPOCH, (3, 2), True),))
+    return {
+        "private_seed": SEED.hex(),
+        "public_key": identity.public_key.hex(),
+        "node_id": identity.node_id,
+        "short_name": identity.name,
+        "swarms": [
+            {
+                "name": membership.name,
+                "secret": secret,
+                "swarm_id": membership.swarm_id.hex(),
+                "domain_tag": membership.domain_tag.hex(),
+            }
+            for membership, secret in ((open_swarm, ""), (closed_swarm, "open sesame"))
+        ],
+        "content_digest": {
+            "kind": "rollout",
+            "payload": item.hex(),
+            "digest": content_digest("rollout", item).hex(),
+        },
+        "frames": {
+            "log of two items": describe(log),
+            "log with a secret": describe(seal(closed_swarm, 2, "log/0", [Entry("rollout", item)])),
+            "register": describe(seal(open_swarm, 1, "latest/0", [Entry("champion", encode(["MOV 0, 1"]))])),
+            "beacon": describe(seal(open_swarm, 1, "beacon/0", [Entry("beacon", encode(beacon))])),
+            "pull": describe(seal(open_swarm, 1, f"to/{identity.node_id}", [Entry("pull", encode(pull))])),
+        },
+        "bundle": encode(Bundle(bytes(range(16)), [log.encode()])).hex(),
+    }
+
+
+if __name__ == "__main__":
+    PATH.write_text(json.dumps(vectors(), indent=1) + "\n")
