@@ -24,7 +24,11 @@ def distances(row: list[int], size: int) -> list[int]:
 
 
 @given(
-    st.integers(1, 12), st.integers(0, 60), st.integers(0, 300), st.integers(-(2**63), 2**64 - 1), st.booleans()
+    st.integers(1, 12),
+    st.integers(0, 60),
+    st.integers(0, 300),
+    st.integers(-(2**63), 2**64 - 1),
+    st.booleans(),
 )
 def test_places_are_legal(warriors: int, distance: int, spare: int, seed: int, as_pmars: bool) -> None:
     size = warriors * max(1, distance) + spare
