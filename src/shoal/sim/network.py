@@ -86,6 +86,9 @@ class SimTransport:
     def endpoints(self) -> Sequence[str]:
         return (f"sim/{self.number}",)
 
+    def meet(self, neighbours: Sequence[str]) -> None:
+        """The simulated network reaches everyone."""
+
     def reopen(self, neighbours: Sequence[str]) -> None:
         self.reopened += 1
         self._network.note(5, self.number)

@@ -29,6 +29,7 @@ TICK = 0.025
 BETWEEN_TICKS = 0.001
 MESSAGES_PER_TICK = 32
 SAVE_EVERY = 60.0
+MEET_EVERY = 2.0
 
 
 class LiveExchange:
@@ -141,12 +142,22 @@ class LiveExchange:
             raise PeerError(f"the exchange has stopped: {self._failure!r}") from self._failure
         return self._lock
 
+    def _introduce(self) -> None:
+        """Tells the transport who is there, so that a node that knew one address finds more neighbours."""
+        with self._lock:
+            present = self._exchange.peers().values()
+        self._exchange.transport.meet([endpoint for peer in present for endpoint in peer.endpoints])
+
     def _run(self) -> None:
         save_at = self._clock() + SAVE_EVERY
+        meet_at = self._clock()
         try:
             while not self._ended.is_set():
                 with self._lock:
                     backlog = self._exchange.tick(self._clock())
+                if self._clock() >= meet_at:
+                    meet_at = self._clock() + MEET_EVERY
+                    self._introduce()
                 if self._clock() >= save_at:
                     save_at = self._clock() + SAVE_EVERY
                     self.save_accounts()

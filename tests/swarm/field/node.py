@@ -84,7 +84,6 @@ def main() -> None:
         if now >= next_line:
             next_line = now + options.get("period", 0.5)
             peers = live.peers()
-            transport.meet([endpoint for peer in peers.values() for endpoint in peer.endpoints])
             with live._lock:
                 silent = silences(live._exchange, time.time())
             usage = resource.getrusage(resource.RUSAGE_SELF)

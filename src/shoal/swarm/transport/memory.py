@@ -77,6 +77,9 @@ class MemoryTransport:
     def endpoints(self) -> Sequence[str]:
         return () if self._closed else (self._endpoint,)
 
+    def meet(self, neighbours: Sequence[str]) -> None:
+        """There are no neighbours to draw: the hub reaches everyone."""
+
     def reopen(self, neighbours: Sequence[str]) -> None:
         """There is no connection that could be half dead; counted only."""
         self._reopened += 1
