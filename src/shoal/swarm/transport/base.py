@@ -46,8 +46,8 @@ class Transport(Protocol):
         """Addresses at which others can reach this node, for its beacon; empty where that has no meaning."""
 
     def meet(self, neighbours: Sequence[str]) -> None:
-        """Tells endpoints of others who are present, to draw from whenever neighbours are drawn next: a node that
-        joined by one address finds its place among them. Transports without neighbours do nothing."""
+        """Tells endpoints of others who are present, to draw from whenever neighbours are drawn next: a node
+        that joined by one address finds its place among them. Transports without neighbours do nothing."""
 
     def reopen(self, neighbours: Sequence[str]) -> None:
         """Starts to close and open the connection anew, with these endpoints to draw neighbours from (empty:
