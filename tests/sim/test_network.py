@@ -6,6 +6,7 @@ import random
 
 from shoal.sim.adversaries import Malformed, Sybils
 from shoal.sim.network import START, Link, Network, SimTransport
+from shoal.sim.scenarios import large
 from shoal.sim.swarm import Sharing, SimSwarm
 
 
@@ -100,6 +101,20 @@ def test_nodes_have_their_own_speed() -> None:
     assert counts[0] >= 38
     assert counts[1] >= 9
     assert counts[2] <= 2
+
+
+def test_a_large_swarm_is_complete_and_small() -> None:
+    swarm = large(100, shards=8, follow=2, interval=2.0, size=200)
+    swarm.run(10.0)
+    for node in swarm.nodes:
+        followed = sum(
+            other.exchange._following.home in node.exchange.following
+            for other in swarm.nodes
+            if other is not node
+        )
+        assert isinstance(node.application, Sharing)
+        assert 3 * followed <= node.application.foreign <= 5 * followed
+        assert len(node.exchange._authors) == followed + 1, "nothing is remembered of authors not followed"
 
 
 def test_random_choices_do_not_touch_the_global_generator() -> None:

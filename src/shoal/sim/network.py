@@ -1,7 +1,8 @@
 """A network in virtual time: delay, loss, duplication, reordering, partitions, frozen nodes.
 
-Time moves in steps of ten milliseconds. Messages of one step arrive in the order in which they were sent,
-every random choice comes from one seeded generator, and everything that happens goes into a digest.
+Time moves in small steps, ten milliseconds unless asked otherwise. Messages of one step arrive in the order
+in which they were sent, every random choice comes from one seeded generator, and everything that happens
+goes into a digest.
 """
 
 from __future__ import annotations
@@ -103,8 +104,10 @@ class SimTransport:
 class Network:
     """Everyone's links and the queue of what is under way."""
 
-    def __init__(self, seed: int, link: Link | None = None) -> None:
+    def __init__(self, seed: int, link: Link | None = None, steps_per_second: int = STEPS_PER_SECOND) -> None:
+        """Longer steps make large swarms faster: a node then takes in more messages at once."""
         self.now = START
+        self._rate = steps_per_second
         self.link = link or Link()
         self.links: dict[tuple[int, int], Link] = {}  # exceptions, by the numbers of sender and receiver
         self.deaf: set[tuple[int, int]] = set()  # (sender, receiver): pushes are lost, directed messages pass
@@ -194,7 +197,7 @@ class Network:
 
     def run(self, until: float) -> None:
         """Lets `until` seconds of virtual time, counted from its beginning, come to pass."""
-        last = round(until * STEPS_PER_SECOND)
+        last = round(until * self._rate)
         steps = self._steps
         # Thousands of nodes are millions of long-lived objects and no cycles among the short-lived ones:
         # searching them for garbage again and again would take half of the time.
@@ -204,20 +207,20 @@ class Network:
             while steps and steps[0] <= last:
                 step = heapq.heappop(steps)
                 self._step = step
-                self.now = START + step / STEPS_PER_SECOND
+                self.now = START + step / self._rate
                 self._perform(step)
         finally:
             if collecting:
                 gc.enable()
         self._step = last
-        self.now = START + last / STEPS_PER_SECOND
+        self.now = START + last / self._rate
         self._hash.update(self._trace.tobytes())
         self._trace = array("q")
 
     @property
     def elapsed(self) -> float:
         """Virtual seconds since the beginning."""
-        return self._step / STEPS_PER_SECOND
+        return self._step / self._rate
 
     def _perform(self, step: int) -> None:
         woken: dict[SimTransport, None] = {}
@@ -257,7 +260,7 @@ class Network:
             self._schedule(transport, due)
 
     def _schedule(self, transport: SimTransport, when: float) -> None:
-        step = max(self._step + 1, ceil((when - START) * STEPS_PER_SECOND - 1e-6))
+        step = max(self._step + 1, ceil((when - START) * self._rate - 1e-6))
         if transport.scheduled == -1 or step < transport.scheduled or transport.scheduled <= self._step:
             transport.scheduled = step
             timers = self._timers.get(step)
@@ -268,7 +271,7 @@ class Network:
             timers.append(transport)
 
     def _deliver_at(self, when: float, receiver: SimTransport, message: bytes) -> None:
-        step = max(self._step + 1, ceil((when - START) * STEPS_PER_SECOND - 1e-6))
+        step = max(self._step + 1, ceil((when - START) * self._rate - 1e-6))
         messages = self._messages.get(step)
         if messages is None:
             messages = self._messages[step] = []

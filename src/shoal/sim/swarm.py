@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from shoal.sim.codec import SharedCodec
-from shoal.sim.network import START, Link, Network, SimTransport
+from shoal.sim.network import START, STEPS_PER_SECOND, Link, Network, SimTransport
 from shoal.swarm.accounts import Accounts
 from shoal.swarm.authors import Received
 from shoal.swarm.exchange import Exchange
@@ -129,13 +129,14 @@ class SimSwarm:
         link: Link | None = None,
         applications: Callable[[int], Application] | None = None,
         kinds: Kinds | None = None,
+        steps_per_second: int = STEPS_PER_SECOND,
     ) -> None:
         self.seed = seed
         self.settings = settings or ExchangeSettings(flush_seconds=0.0)
         self.kinds = kinds or sim_kinds()
         membership = Membership(self.settings.swarm, self.settings.secret, self.settings.allow)
         self.codec = SharedCodec(membership, self.kinds, self.settings.compress, most=max(4096, 8 * nodes))
-        self.network = Network(seed, link)
+        self.network = Network(seed, link, steps_per_second)
         self.nodes: list[SimNode] = []
         self._applications = applications or (lambda number: Sharing(f"node {number}"))
         self._script: list[tuple[float, int, Callable[[], None]]] = []
