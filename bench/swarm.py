@@ -120,17 +120,18 @@ def frames() -> list[Row]:
 
 
 def simulated(nodes: int, rounds: int) -> list[Row]:
-    """Each node shares one signed 1 KB item a round (16 s of virtual time) and follows 4 shards of 32."""
+    """Each node shares one signed 1 KB item a round (5 s of virtual time) and follows 4 shards of 32."""
     settings = ExchangeSettings(flush_seconds=0.0, shards=max(1, nodes // 32), follow=4, history_frames=8)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     swarm = SimSwarm(
         nodes,
         1,
         settings=settings,
-        applications=lambda number: Sharing(f"node {number}", interval=16.0, size=1000, keep=False),
+        steps_per_second=10,
+        applications=lambda number: Sharing(f"node {number}", interval=5.0, size=1000, keep=False),
     )
     began = time.process_time()
-    swarm.run(16.0 * rounds)
+    swarm.run(5.0 * rounds)
     spent = time.process_time() - began
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     acted = sum(node.application.count for node in swarm.nodes if isinstance(node.application, Sharing))
