@@ -13,13 +13,13 @@ from collections.abc import Callable
 import msgspec
 
 from bench.row import Row
-from shoal.sim.swarm import Sharing, SimSwarm
+from shoal.sim.scenarios import large
+from shoal.sim.swarm import Sharing
 from shoal.swarm.frame import Bundle, Codec, Entry
 from shoal.swarm.identity import Identity
 from shoal.swarm.kinds import Kind, Kinds
 from shoal.swarm.membership import Membership
 from shoal.swarm.rejection import Rejection
-from shoal.swarm.settings import ExchangeSettings
 
 NODES = 8
 ITEMS = 700
@@ -121,15 +121,8 @@ def frames() -> list[Row]:
 
 def simulated(nodes: int, rounds: int) -> list[Row]:
     """Each node shares one signed 1 KB item a round (5 s of virtual time) and follows 4 shards of 32."""
-    settings = ExchangeSettings(flush_seconds=0.0, shards=max(1, nodes // 32), follow=4, history_frames=8)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    swarm = SimSwarm(
-        nodes,
-        1,
-        settings=settings,
-        steps_per_second=10,
-        applications=lambda number: Sharing(f"node {number}", interval=5.0, size=1000, keep=False),
-    )
+    swarm = large(nodes, shards=max(1, nodes // 32))
     began = time.process_time()
     swarm.run(5.0 * rounds)
     spent = time.process_time() - began
