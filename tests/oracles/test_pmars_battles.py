@@ -84,15 +84,17 @@ SHAPES = (
 
 @pytest.mark.parametrize("batch", range(15))
 def test_random_warriors_end_every_series_as_in_pmars(batch: int, tmp_path: Path) -> None:
-    """15 shapes x 8 series x 20 rounds = 2,400 battles; a series agrees only if its rounds do."""
+    """15 shapes x 8 series x 20 rounds = 2,400 battles. pMARS prints sums, so that each series is played with
+    1, 2, … 20 rounds: equal sums of all beginnings mean that every single round ended alike."""
     rng = random.Random(1000 + batch)
     count, core_size, processes, length, distance, cycles = SHAPES[batch]
     settings = Settings(core_size, cycles, processes, length, distance)
     for _ in range(8):
         warriors = [random_warrior(rng, core_size, most=min(29, length), number=k) for k in range(count)]
         position = rng.choice((rng.randint(distance, core_size - distance), rng.randint(core_size, 1 << 30)))
-        theirs = scores_of_pmars(warriors, settings, 20, tmp_path, ["-F", str(position)])
-        assert scores_of(play_fixed(warriors, settings, 20, position)) == theirs
+        for rounds in range(1, 21):
+            theirs = scores_of_pmars(warriors, settings, rounds, tmp_path, ["-F", str(position)])
+            assert scores_of(play_fixed(warriors, settings, rounds, position)) == theirs
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -130,8 +132,9 @@ def test_the_starter_set_ends_every_series_as_in_pmars(tmp_path: Path) -> None:
     for first in warriors:
         second = rng.choice(warriors)
         position = rng.randint(100, 7900)
-        theirs = scores_of_pmars([first, second], settings, 10, tmp_path, ["-F", str(position)])
-        assert scores_of(play_fixed([first, second], settings, 10, position)) == theirs
+        for rounds in range(1, 11):
+            theirs = scores_of_pmars([first, second], settings, rounds, tmp_path, ["-F", str(position)])
+            assert scores_of(play_fixed([first, second], settings, rounds, position)) == theirs
     theirs = scores_of_pmars(warriors, settings, 10, tmp_path, ["-F", "4321"])
     assert scores_of(play_fixed(warriors, settings, 10, 4321)) == theirs
 
