@@ -15,7 +15,8 @@ import msgspec
 from bench.row import Row
 from shoal.sim.scenarios import large
 from shoal.sim.swarm import Sharing
-from shoal.swarm.frame import Bundle, Codec, Entry
+from shoal.swarm.body import Entry
+from shoal.swarm.frame import Bundle, Codec
 from shoal.swarm.identity import Identity
 from shoal.swarm.kinds import Kind, Kinds
 from shoal.swarm.membership import Membership

@@ -7,8 +7,9 @@ import random
 import msgspec
 
 from shoal.swarm.accounts import Accounts
+from shoal.swarm.body import Entry
 from shoal.swarm.exchange import Exchange
-from shoal.swarm.frame import Codec, Entry, Frame, encode
+from shoal.swarm.frame import Codec, Frame, encode
 from shoal.swarm.identity import Identity
 from shoal.swarm.kinds import Kind, Kinds
 from shoal.swarm.membership import Membership

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from shoal.errors import ConfigError, ShareRefused
 from shoal.swarm.accounts import Accounts
+from shoal.swarm.body import Entry
 from shoal.swarm.exchange import Exchange
-from shoal.swarm.frame import Entry, Frame, encode
+from shoal.swarm.frame import Frame, encode
 from shoal.swarm.rejection import Rejection
 from shoal.swarm.settings import ExchangeSettings
 from shoal.swarm.transport.memory import MemoryHub

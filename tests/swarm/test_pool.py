@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shoal.swarm.accounts import Accounts
 from shoal.swarm.authors import Received
-from shoal.swarm.pool import Pool
+from shoal.swarm.pool import Pool, Waiting
 from tests.swarm.samples import Rollout, settings
 
 
@@ -20,10 +20,14 @@ def item(author: str, seq: int, text: str = "", epoch: int = 1, arrived_at: floa
     return Received(author, "rollout", Rollout(seq, text), epoch, seq, 0, 0.0, arrived_at, digest)
 
 
+def add(pool: Pool, received: Received, size: int) -> None:
+    pool.extend(received.author, [Waiting(received, size)])
+
+
 def pool_of(items: list[Received], accounts: Accounts | None = None, **changes: object) -> Pool:
     pool = Pool(settings(**changes), accounts or Accounts())
     for received in items:
-        pool.add(received, 100, register=False)
+        add(pool, received, 100)
     return pool
 
 
@@ -62,7 +66,7 @@ def test_equal_content_is_handed_out_once(first: list[Received], second: list[Re
     pool = pool_of(first)
     handed_out = gathered(pool)
     for received in second:
-        pool.add(received, 100, register=False)
+        add(pool, received, 100)
     handed_out += gathered(pool)
     digests = [received.digest for received in handed_out]
     assert len(digests) == len(set(digests))
@@ -74,7 +78,7 @@ def test_equal_content_is_handed_out_once(first: list[Received], second: list[Re
 def test_bounds_hold_at_every_moment(arrivals: list[tuple[str, int]]) -> None:
     pool = Pool(settings(pool_items=32, pool_bytes=5000, pool_author_items=8), good_standing("a", "b"))
     for number, (author, size) in enumerate(arrivals):
-        pool.add(item(author, number + 1), size, register=False)
+        add(pool, item(author, number + 1), size)
         assert pool.items <= 32
         assert pool.bytes <= 5000
         assert all(len(queue.items) <= 8 for queue in pool._waiting.values())
@@ -146,6 +150,6 @@ def test_where_nobody_is_established_everything_is_handed_out() -> None:
 def test_of_a_register_only_the_newest_waits() -> None:
     pool = Pool(settings(), Accounts())
     for seq in (2, 3, 1):
-        pool.add(item("a", seq), 100, register=True)
+        pool.replace(Waiting(item("a", seq), 100))
     assert [received.seq for received in gathered(pool)] == [3]
     assert pool.items == 0

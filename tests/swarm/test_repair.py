@@ -9,8 +9,9 @@ import pytest
 
 from shoal.swarm.authors import Author
 from shoal.swarm.beacon import MOST_ENTRIES, Beacon, Known, draw_vector
+from shoal.swarm.body import Entry
 from shoal.swarm.exchange import Exchange, _pull_decoder
-from shoal.swarm.frame import Bundle, Entry, encode
+from shoal.swarm.frame import Bundle, encode
 from shoal.swarm.identity import Identity, id_bytes
 from shoal.swarm.pull import MOST_ANSWER_BYTES, MOST_IDS, Pull, Want
 from shoal.swarm.rejection import Rejection

@@ -14,18 +14,8 @@ import zstandard
 from shoal.sim.network import SimTransport
 from shoal.sim.swarm import Note, SimSwarm
 from shoal.swarm.beacon import BEACON_KIND, Beacon, Known
-from shoal.swarm.frame import (
-    NONCE_BYTES,
-    ZSTD,
-    Bundle,
-    Codec,
-    Entry,
-    Envelope,
-    Frame,
-    Header,
-    body_digest,
-    encode,
-)
+from shoal.swarm.body import ZSTD, Entry, body_digest, content_digest
+from shoal.swarm.frame import NONCE_BYTES, Bundle, Codec, Frame, Header, encode
 from shoal.swarm.identity import Identity, id_bytes
 from shoal.swarm.membership import Membership
 from shoal.swarm.pull import MOST_IDS, PULL_KIND, Pull, Want
@@ -121,7 +111,8 @@ class Forger(Adversary):
     def act(self) -> None:
         for _ in range(self.rate):
             victim = self.rng.choice(self.victims)
-            body = b"\0" + encode([self.note("forged")])
+            note = self.note("forged")
+            body = b"\0" + encode([note])
             self._seq += 1
             header = encode(
                 Header(
@@ -132,13 +123,13 @@ class Forger(Adversary):
                     self._seq,
                     int(self.now * 1e6),
                     self.topic("log", victim),
-                    body_digest(body),
+                    body_digest([content_digest(note.kind, note.payload)]),
                 )
             )
             signature = self.identity.sign(self.codec.membership.domain_tag + header)
-            self.publish(self.topic("log", victim), encode(Envelope(header, signature, body)))
+            self.publish(self.topic("log", victim), encode([header, signature, body]))
             if self.heard and isinstance(real := self.codec.read(self.rng.choice(self.heard)), Frame):
-                self.publish(real.topic, encode(Envelope(real.header, real.signature, body)))
+                self.publish(real.topic, encode([real.header, real.signature, body, real.roll]))
 
 
 class Replayer(Adversary):
@@ -183,10 +174,10 @@ class Oversizer(Adversary):
                 self._seq,
                 made_at,
                 self.topic("log"),
-                body_digest(body),
+                body_digest([]),  # nobody unpacks it to find out
             )
         )
-        return encode(Envelope(header, self.identity.sign(membership.domain_tag + header), body))
+        return encode([header, self.identity.sign(membership.domain_tag + header), body])
 
 
 class Mistyper(Adversary):

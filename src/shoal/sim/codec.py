@@ -6,7 +6,11 @@ does with it (age, replay, quotas, budgets) is still decided by each. In the fie
 
 from __future__ import annotations
 
-from shoal.swarm.frame import Bundle, Codec, Frame
+from typing import Any
+
+import msgspec
+
+from shoal.swarm.frame import Bundle, Codec, Contents, Frame
 from shoal.swarm.kinds import Kinds
 from shoal.swarm.membership import Membership
 from shoal.swarm.rejection import Rejection
@@ -38,3 +42,15 @@ class SharedCodec(Codec):
         if frame.verdict is None:
             self.verified += 1
         return super().authentic(frame)
+
+    def contents(self, frame: Frame) -> Contents | Rejection:
+        if frame.contents is None:
+            frame.contents = super().contents(frame)
+        return frame.contents
+
+    def single(
+        self, frame: Frame, kind: str, decoder: msgspec.msgpack.Decoder[Any]
+    ) -> msgspec.Struct | Rejection:
+        if frame.control is None:
+            frame.control = super().single(frame, kind, decoder)
+        return frame.control

@@ -24,8 +24,7 @@ EPOCHS = 4
 DIRECTED_SPAN = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(msgspec.Struct, frozen=True, gc=False):
     """An item as it is handed to the application. `made_at` is the author's clock, `arrived_at` this node's,
     both in seconds; `digest` is the hash of the content."""
 
@@ -150,7 +149,7 @@ class Author:
 
 
 def _order(frame: Frame) -> tuple[int, int]:
-    return (frame.epoch, frame.seq)
+    return frame.order
 
 
 class Authors:
@@ -191,8 +190,10 @@ class Authors:
 
     def keep_log(self, author: Author, frame: Frame) -> None:
         """Keeps a log frame, dropping the author's oldest beyond its bounds, then the largest author's."""
-        place = bisect_left(author.log, frame.order, key=_order)
-        author.log.insert(place, frame)
+        if author.log and author.log[-1].order > frame.order:
+            author.log.insert(bisect_left(author.log, frame.order, key=_order), frame)
+        else:
+            author.log.append(frame)
         self._count(author, frame.size)
         bounds = self._settings
         while len(author.log) > bounds.keep_frames or author.log_bytes > bounds.keep_author_bytes:

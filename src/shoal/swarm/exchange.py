@@ -12,7 +12,6 @@ the settings every log frame of a followed author reaches every node that stays 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 from hashlib import blake2b
 
 import msgspec
@@ -28,19 +27,13 @@ from shoal.swarm.beacon import (
     beacon_period,
     nodes_counted,
 )
-from shoal.swarm.frame import (
-    MOST_ITEMS,
-    Bundle,
-    Codec,
-    Frame,
-    content_digest,
-    encode,
-)
+from shoal.swarm.body import MOST_ITEMS, content_digest
+from shoal.swarm.frame import Bundle, Codec, Frame, encode
 from shoal.swarm.identity import Identity, NodeId
 from shoal.swarm.intake import Intake
 from shoal.swarm.kinds import Kinds
 from shoal.swarm.membership import Membership
-from shoal.swarm.pool import Pool
+from shoal.swarm.pool import Pool, Waiting
 from shoal.swarm.pull import MOST_IDS, PULL_KIND, Pull
 from shoal.swarm.rejection import OFFENCES, Rejection, Tally
 from shoal.swarm.repair import Repair
@@ -55,6 +48,8 @@ STALL = 3.0
 QUIET_AFTER_STALL = 8.0
 HOUSEKEEPING = 10.0
 NEIGHBOURS = 16
+FULL_WAITS = 0.02
+"""Seconds that full frames wait for others to share a signature with."""
 
 _beacon_decoder = msgspec.msgpack.Decoder(Beacon)
 _pull_decoder = msgspec.msgpack.Decoder(Pull)
@@ -69,14 +64,17 @@ HOLDERS_FAULT = frozenset(
         Rejection.KEY,
         Rejection.TOPIC,
         Rejection.FORGED,
+        Rejection.ENCODING,
+        Rejection.UNPACKED,
+        Rejection.BODY,
+        Rejection.ITEM_COUNT,
         Rejection.DIGEST,
     }
 )
 """What a frame in an answer can have wrong through no fault of its author or of this node."""
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(msgspec.Struct, frozen=True, gc=False):
     """That an item was taken for sharing: the hash of its content, its size, and how many wait before it."""
 
     kind: str
@@ -161,9 +159,10 @@ class Exchange:
                 f"this {kind.name} has {len(payload)} bytes; the limit of its kind is {kind.max_bytes}",
                 "size",
             )
-        waiting = self._sender.outbox.add(kind, payload, self._now)
+        digest = content_digest(kind.name, payload)
+        waiting = self._sender.outbox.add(kind, payload, digest, self._now)
         self._due = min(self._due, self._sender.outbox.since + self.settings.flush_seconds)
-        return Receipt(kind.name, content_digest(kind.name, payload), len(payload), waiting)
+        return Receipt(kind.name, digest, len(payload), waiting)
 
     def gather(self, limit: int | None = None) -> list[Received]:
         """What arrived since the last call: log items and changed registers, each content once. With a limit,
@@ -218,7 +217,9 @@ class Exchange:
         for message in messages:
             self._arrive(message)
         outbox = self._sender.outbox
-        if outbox and now >= outbox.since + self.settings.flush_seconds:
+        if outbox and now >= outbox.since + (
+            FULL_WAITS if outbox.fills_a_frame else self.settings.flush_seconds
+        ):
             self._sender.flush(now)
         if now >= self._beacon_due:
             self._announce()
@@ -321,29 +322,31 @@ class Exchange:
         if isinstance(contents, Rejection):
             return contents
         self.tally.unknown_kinds += contents.unknown_kinds
-        account = self.accounts.of(author.node_id)
-        for item, index in zip(contents.items, contents.indices, strict=True):
-            received = Received(
-                author.node_id,
-                item.kind.name,
-                item.value,
-                frame.epoch,
-                frame.seq,
-                index,
-                frame.made_at / 1e6,
-                self._now,
-                item.digest,
+        self.accounts.of(author.node_id).received += len(contents.items)
+        node, epoch, seq, made_at, now = (
+            author.node_id,
+            frame.epoch,
+            frame.seq,
+            frame.made_at / 1e6,
+            self._now,
+        )
+        waiting = [
+            Waiting(
+                Received(node, item.kind.name, item.value, epoch, seq, item.index, made_at, now, item.digest),
+                item.size,
             )
-            account.received += 1
-            register = item.kind.keep == "latest"
-            if register:
-                kept = Register(received, frame, frame.size)
-                if not self._authors.keep_register(author, kept):
-                    continue
-            if self._pool.add(received, item.size, register):
-                self.tally.items += 1
-            else:
-                self.tally.repeated += 1
+            for item in contents.items
+        ]
+        if frame.channel == "latest":
+            taken = sum(
+                self._authors.keep_register(author, Register(one.received, frame, frame.size))
+                and self._pool.replace(one)
+                for one in waiting
+            )
+        else:
+            taken = self._pool.extend(node, waiting)
+        self.tally.items += taken
+        self.tally.repeated += len(waiting) - taken
         return None
 
     def _note_path(self, author: Author, frame: Frame, pulled: bool) -> None:
@@ -372,7 +375,7 @@ class Exchange:
             return pull
         assert isinstance(pull, Pull)
         if pull.size > MOST_IDS:
-            return Rejection.ITEM_COUNT
+            return Rejection.ITEM_SIZE
         answer = self._serving.answer(pull, author, self._now)
         if answer is not None:
             self.transport.publish(f"to/{author.node_id}", answer)

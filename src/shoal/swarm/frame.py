@@ -1,20 +1,32 @@
 """Frames: the signed, versioned, bounded wire form of one to sixteen items. docs/protocol.md has the bytes.
 
 `Codec.seal` makes a frame, `Codec.read`, `authentic`, `intact` and `contents` take one apart in the order
-of their cost. They are pure: what depends on time and memory (age, replay, quotas) is `intake.py`.
+of their cost. What depends on time and memory of a node (age, replay, quotas) is `intake.py`.
 Guarantee: any bytes give a frame, a bundle or one named `Rejection`, in bounded time and memory.
+
+Frames that leave together share one signature: it is then made over their **roll**, the list of the hashes
+of their headers, which each of them carries. Whoever checked it once need not check it for the others, and
+each frame can still be checked alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from hashlib import blake2b
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from functools import lru_cache
+from hashlib import sha256
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, cast
 
 import msgspec
-import zstandard
 
+from shoal.swarm.body import (
+    DECODE_ERRORS,
+    DIGEST_BYTES,
+    Entry,
+    FoundEntry,
+    Packing,
+    body_digest,
+    content_digest,
+)
 from shoal.swarm.identity import (
     ID_BYTES,
     KEY_BYTES,
@@ -25,33 +37,32 @@ from shoal.swarm.identity import (
     usable_key,
     verify,
 )
-from shoal.swarm.kinds import MOST_NAME_CHARACTERS, Kind, Kinds
+from shoal.swarm.kinds import Kind, Kinds
 from shoal.swarm.membership import SWARM_ID_BYTES, Membership
 from shoal.swarm.rejection import Rejection
 from shoal.swarm.transport.base import MOST_MESSAGE_BYTES
 
 VERSION = 1
-DIGEST_BYTES = 32
-CONTENT_DIGEST_BYTES = 16
-MOST_ITEMS = 16
 FRAME_FILL_BYTES = 60_000
-ENVELOPE_BYTES = 1024
-"""Room for header, signature and array marks around a body."""
-PLAIN, ZSTD = 0, 1
-COMPRESS_ABOVE_BYTES = 256
+MOST_ON_A_ROLL = 16
+ENVELOPE_BYTES = 1024 + MOST_ON_A_ROLL * DIGEST_BYTES
+"""Room for header, signature, roll and array marks around a body."""
+ROLL_MARK = b"\xc1"
+"""Stands before a roll where it is signed. No header begins with this byte: neither passes for the other."""
+REMEMBERED_ROLLS = 512
 NONCE_BYTES = 16
 
 Channel: TypeAlias = Literal["log", "latest", "beacon", "to"]
 Number = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
-DECODE_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError, OverflowError, MemoryError)
 
 
 class Envelope(msgspec.Struct, array_like=True, frozen=True):
-    """A frame on the wire."""
+    """A frame on the wire. The body is a view into the message."""
 
-    header: Annotated[bytes, msgspec.Meta(max_length=ENVELOPE_BYTES - 128)]
+    header: Annotated[bytes, msgspec.Meta(max_length=896)]
     signature: Annotated[bytes, msgspec.Meta(min_length=SIGNATURE_BYTES, max_length=SIGNATURE_BYTES)]
-    body: bytes
+    body: memoryview
+    roll: Annotated[bytes, msgspec.Meta(max_length=MOST_ON_A_ROLL * DIGEST_BYTES)] = b""
 
 
 class Header(msgspec.Struct, array_like=True, frozen=True):
@@ -80,30 +91,32 @@ class Bundle(msgspec.Struct, array_like=True, frozen=True, tag="bundle"):
     frames: list[bytes]
 
 
-class Entry(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """One item in a body: the name of its kind and its bytes."""
-
-    kind: Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_NAME_CHARACTERS)]
-    payload: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A decoded item of a known kind. `digest` is the hash of its content, kind included."""
+class Item(msgspec.Struct, frozen=True, gc=False):
+    """A decoded item of a known kind. `digest` is the hash of its content, kind included; `index` is its
+    place in the frame."""
 
     kind: Kind
     value: msgspec.Struct
     digest: bytes
     size: int
+    index: int
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """What a body held. `indices[i]` is the place of `items[i]` in the frame."""
+class Contents(NamedTuple):
+    """What a body held."""
 
     items: tuple[Item, ...]
-    indices: tuple[int, ...]
     unknown_kinds: int
+
+
+class Draft(NamedTuple):
+    """A frame before it is signed. `digests` are the content digests of its items."""
+
+    seq: int
+    made_at: int
+    topic: str
+    entries: Sequence[Entry]
+    digests: Sequence[bytes]
 
 
 class Frame:
@@ -111,42 +124,41 @@ class Frame:
 
     __slots__ = (
         "author", "body", "channel", "contents",
-        "control", "epoch", "header", "key", "made_at",
-        "place", "seq", "signature", "signed", "topic", "verdict", "whole",
+        "control", "epoch", "found", "header", "key", "made_at",
+        "order", "place", "roll", "seq", "signature", "signed", "topic", "verdict", "whole",
     )  # fmt: skip
 
     def __init__(self, envelope: Envelope, header: Header, channel: Channel, place: int | NodeId) -> None:
         self.header = envelope.header
         self.signature = envelope.signature
         self.body = envelope.body
+        self.roll = envelope.roll
         self.signed = header.digest
         self.key = header.key
         self.author: NodeId = node_id(header.key)
         self.epoch = header.epoch
         self.seq = header.seq
+        self.order = (header.epoch, header.seq)  # the position in the author's own sequence
         self.made_at = header.made_at
         self.topic = header.topic
         self.channel: Channel = channel
         self.place = place  # the shard, or for "to" the node that it is directed to
-        # Verdicts are remembered, so that a frame that many simulated nodes share is checked once.
-        self.verdict: bool | None = None
-        self.whole: bool | None = None
+        self.verdict: bool | None = None  # what `authentic` found
+        self.whole: Rejection | bool | None = None  # what `intact` found: True, or what is wrong
+        self.found: list[tuple[FoundEntry, bytes]] | None = None  # by `intact`, for `contents`
+        # Only the simulator keeps these, whose nodes share their frames.
         self.contents: Contents | Rejection | None = None
         self.control: msgspec.Struct | Rejection | None = None  # a beacon or a pull
 
     @property
-    def order(self) -> tuple[int, int]:
-        """Position in the author's own sequence: epoch, then number."""
-        return (self.epoch, self.seq)
-
-    @property
     def size(self) -> int:
         """Bytes on the wire, to within a few."""
-        return len(self.header) + len(self.signature) + len(self.body) + 12
+        return len(self.header) + len(self.signature) + len(self.body) + len(self.roll) + 12
 
     def encode(self) -> bytes:
         """The frame as it travels. Extra fields that came around the signed ones are not passed on."""
-        return encode([self.header, self.signature, self.body])
+        parts: list[bytes | memoryview] = [self.header, self.signature, self.body]
+        return encode([*parts, self.roll] if self.roll else parts)
 
 
 encode = msgspec.msgpack.Encoder().encode
@@ -154,19 +166,9 @@ _envelope = msgspec.msgpack.Decoder(Envelope)
 _header = msgspec.msgpack.Decoder(Header)
 _version = msgspec.msgpack.Decoder(Version)
 _bundle = msgspec.msgpack.Decoder(Bundle)
-_entries = msgspec.msgpack.Decoder(list[Entry])
 
 
-def content_digest(kind: str, payload: bytes) -> bytes:
-    """The hash by which equal items are recognised, whoever sent them."""
-    name = kind.encode()
-    return blake2b(bytes((len(name),)) + name + payload, digest_size=CONTENT_DIGEST_BYTES).digest()
-
-
-def body_digest(body: bytes) -> bytes:
-    return blake2b(body, digest_size=DIGEST_BYTES).digest()
-
-
+@lru_cache(maxsize=1 << 14)
 def parse_topic(topic: str) -> tuple[Channel, int | NodeId] | None:
     """The channel, and the shard or the node that it is directed to; None where there is no such topic."""
     channel, _, place = topic.partition("/")
@@ -195,38 +197,45 @@ class Codec:
     def __init__(self, membership: Membership, kinds: Kinds, compress: bool = False) -> None:
         self.membership = membership
         self.kinds = kinds
-        self.most_body_bytes = max(FRAME_FILL_BYTES + 4096, kinds.most_bytes + 256)
-        self.most_frame_bytes = self.most_body_bytes + ENVELOPE_BYTES
-        self._compressor = zstandard.ZstdCompressor(level=3) if compress else None
-        self._decompressor = zstandard.ZstdDecompressor()
+        most_body_bytes = max(FRAME_FILL_BYTES + 4096, kinds.most_bytes + 256)
+        self.most_frame_bytes = most_body_bytes + ENVELOPE_BYTES
+        self._packing = Packing(most_body_bytes, compress)
+        self._signed_rolls: dict[tuple[bytes, bytes, bytes], None] = {}  # key, signature, roll: they held
 
     def seal(
         self, identity: Identity, epoch: int, seq: int, made_at: int, topic: str, entries: Sequence[Entry]
     ) -> Frame:
         """A signed frame of these items."""
-        packed = encode(entries)
-        body = bytes((PLAIN,)) + packed
-        if self._compressor is not None and len(packed) > COMPRESS_ABOVE_BYTES:
-            smaller = bytes((ZSTD,)) + self._compressor.compress(packed)
-            body = min(body, smaller, key=len)
-        head = Header(
-            VERSION,
-            self.membership.swarm_id,
-            identity.public_key,
-            epoch,
-            seq,
-            made_at,
-            topic,
-            body_digest(body),
-        )
-        header = encode(head)
-        place = parse_topic(topic)
-        assert place is not None, topic
-        frame = Frame(
-            Envelope(header, identity.sign(self.membership.domain_tag + header), body), head, *place
-        )
-        frame.verdict = frame.whole = True
-        return frame
+        digests = [content_digest(entry.kind, entry.payload) for entry in entries]
+        return self.seal_all(identity, epoch, [Draft(seq, made_at, topic, entries, digests)])[0]
+
+    def seal_all(self, identity: Identity, epoch: int, drafts: Sequence[Draft]) -> list[Frame]:
+        """At most sixteen frames under one signature."""
+        headers = [
+            Header(
+                VERSION,
+                self.membership.swarm_id,
+                identity.public_key,
+                epoch,
+                draft.seq,
+                draft.made_at,
+                draft.topic,
+                body_digest(draft.digests),
+            )
+            for draft in drafts
+        ]
+        encoded = [encode(header) for header in headers]
+        roll = b"".join(sha256(header).digest() for header in encoded) if len(drafts) > 1 else b""
+        signature = identity.sign(self._signed(encoded[0], roll))
+        frames = []
+        for draft, header, packed in zip(drafts, headers, encoded, strict=True):
+            place = parse_topic(draft.topic)
+            assert place is not None, draft.topic
+            body = memoryview(self._packing.pack(draft.entries))
+            frame = Frame(Envelope(packed, signature, body, roll), header, *place)
+            frame.verdict = frame.whole = True
+            frames.append(frame)
+        return frames
 
     def read(self, message: bytes) -> Frame | Bundle | Rejection:
         """The cheap checks: size, decoding, version, swarm, key, topic."""
@@ -269,85 +278,87 @@ class Codec:
     def authentic(self, frame: Frame) -> bool:
         """Whether the author signed this header for this swarm. The one costly check."""
         if frame.verdict is None:
-            frame.verdict = verify(frame.key, frame.signature, self.membership.domain_tag + frame.header)
+            frame.verdict = self._authentic(frame)
         return frame.verdict
 
-    def intact(self, frame: Frame) -> bool:
-        """Whether the body is the one that was signed."""
+    def _authentic(self, frame: Frame) -> bool:
+        if not frame.roll:
+            return verify(frame.key, frame.signature, self._signed(frame.header, b""))
+        place = frame.roll.find(sha256(frame.header).digest())
+        if place < 0 or place % DIGEST_BYTES or len(frame.roll) % DIGEST_BYTES:
+            return False
+        known = (frame.key, frame.signature, frame.roll)
+        if known in self._signed_rolls:
+            return True
+        if not verify(frame.key, frame.signature, self._signed(frame.header, frame.roll)):
+            return False
+        self._signed_rolls[known] = None
+        if len(self._signed_rolls) > REMEMBERED_ROLLS:
+            del self._signed_rolls[next(iter(self._signed_rolls))]
+        return True
+
+    def _signed(self, header: bytes, roll: bytes) -> bytes:
+        return self.membership.domain_tag + (ROLL_MARK + roll if roll else header)
+
+    def intact(self, frame: Frame) -> Rejection | None:
+        """What is wrong with the body, None if it is the one that was signed. It says nothing about the
+        author: anyone can put another body behind a signed header."""
         if frame.whole is None:
-            frame.whole = body_digest(frame.body) == frame.signed
-        return frame.whole
+            frame.whole = self._unpack(frame) or True
+        return None if frame.whole is True else cast(Rejection, frame.whole)
+
+    def _unpack(self, frame: Frame) -> Rejection | None:
+        entries = self._packing.unpack(frame.body)
+        if isinstance(entries, Rejection):
+            return entries
+        digests = [content_digest(entry.kind, entry.payload) for entry in entries]
+        if body_digest(digests) != frame.signed:
+            return Rejection.DIGEST
+        frame.found = list(zip(entries, digests, strict=True))
+        return None
 
     def single(
         self, frame: Frame, kind: str, decoder: msgspec.msgpack.Decoder[Any]
     ) -> msgspec.Struct | Rejection:
-        """The one item of a frame on a channel of the protocol itself: a beacon or a pull."""
-        if frame.control is None:
-            frame.control = self._single(frame, kind, decoder)
-        return frame.control
-
-    def _single(
-        self, frame: Frame, kind: str, decoder: msgspec.msgpack.Decoder[Any]
-    ) -> msgspec.Struct | Rejection:
-        entries = self.entries(frame)
-        if isinstance(entries, Rejection):
-            return entries
-        if len(entries) != 1 or entries[0].kind != kind:
+        """The one item of an intact frame on a channel of the protocol itself: a beacon or a pull."""
+        found = self._found(frame)
+        if isinstance(found, Rejection):
+            return found
+        if len(found) != 1 or found[0][0].kind != kind:
             return Rejection.MISPLACED
         try:
-            item: msgspec.Struct = decoder.decode(entries[0].payload)
+            item: msgspec.Struct = decoder.decode(found[0][0].payload)
         except DECODE_ERRORS:
             return Rejection.MISTYPED
         return item
 
     def contents(self, frame: Frame) -> Contents | Rejection:
         """The typed items of an authentic, intact frame on a channel for items."""
-        if frame.contents is None:
-            frame.contents = self._contents(frame)
-        return frame.contents
-
-    def entries(self, frame: Frame) -> list[Entry] | Rejection:
-        """The items of a body, still as bytes."""
-        body = frame.body
-        if not body or body[0] not in (PLAIN, ZSTD):
-            return Rejection.ENCODING
-        packed: bytes = body[1:]
-        if body[0] == ZSTD:
-            try:
-                # The declared size is what the library allocates, whatever its own limit says.
-                size = zstandard.frame_content_size(packed)
-                if size > self.most_body_bytes:
-                    return Rejection.UNPACKED
-                if size < 0:
-                    return Rejection.ENCODING
-                packed = self._decompressor.decompress(packed, max_output_size=size, allow_extra_data=False)
-            except (zstandard.ZstdError, ValueError, MemoryError):
-                return Rejection.ENCODING
-        try:
-            entries = _entries.decode(packed)
-        except DECODE_ERRORS:
-            return Rejection.BODY
-        return entries if 1 <= len(entries) <= MOST_ITEMS else Rejection.ITEM_COUNT
-
-    def _contents(self, frame: Frame) -> Contents | Rejection:
-        entries = self.entries(frame)
-        if isinstance(entries, Rejection):
-            return entries
+        found = self._found(frame)
+        if isinstance(found, Rejection):
+            return found
         items: list[Item] = []
-        indices: list[int] = []
-        for index, entry in enumerate(entries):
+        for index, (entry, digest) in enumerate(found):
             kind = self.kinds.get(entry.kind)
             if kind is None:
                 continue
             if kind.keep != frame.channel:
                 return Rejection.MISPLACED
-            if len(entry.payload) > kind.max_bytes:
+            size = len(entry.payload)
+            if size > kind.max_bytes:
                 return Rejection.ITEM_SIZE
             try:
                 value = self.kinds.decode(entry.kind, entry.payload)
             except Exception:
                 # An application's struct may check itself in `__post_init__` and raise what it likes.
                 return Rejection.MISTYPED
-            items.append(Item(kind, value, content_digest(entry.kind, entry.payload), len(entry.payload)))
-            indices.append(index)
-        return Contents(tuple(items), tuple(indices), len(entries) - len(items))
+            items.append(Item(kind, value, digest, size, index))
+        return Contents(tuple(items), len(found) - len(items))
+
+    def _found(self, frame: Frame) -> list[tuple[FoundEntry, bytes]] | Rejection:
+        """What `intact` found in the body. Handed out once: the views would keep the body in memory."""
+        if frame.found is None:  # sealed here, not looked at yet, or asked for again
+            frame.whole = None
+        wrong = self.intact(frame)
+        found, frame.found = frame.found or [], None
+        return found if wrong is None else wrong

@@ -1,7 +1,8 @@
 """Admission: every check that a frame passes before anything in it is believed, cheap ones first.
 
 Order: (size, decoding, version, swarm, key, topic in `frame.py`), author and shard, age, replay, mute,
-verification budget, signature, digest, quota of the author; the typed body comes after. Guarantee: nothing
+verification budget, signature, body and digest, quota of the author; the typed items come after.
+Guarantee: nothing
 is charged to an author, and nothing of it remembered, before its signature and the digest held.
 """
 
@@ -52,8 +53,9 @@ class Intake:
             return Rejection.BUDGET
         if not self._codec.authentic(frame):
             return Rejection.FORGED
-        if not self._codec.intact(frame):
-            return Rejection.DIGEST
+        wrong = self._codec.intact(frame)
+        if wrong is not None:
+            return wrong
         if author is None:
             author = self._authors.open(frame.author)
         if not self._charge(frame, author, now, pulled):

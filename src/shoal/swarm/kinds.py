@@ -79,7 +79,7 @@ class Kinds:
             )
         return kind
 
-    def decode(self, name: str, payload: bytes) -> msgspec.Struct:
+    def decode(self, name: str, payload: bytes | memoryview) -> msgspec.Struct:
         """The typed item; raises whatever the payload provokes, for the caller to name."""
         item: msgspec.Struct = self._decoders[name].decode(payload)
         return item

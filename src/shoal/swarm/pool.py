@@ -14,19 +14,21 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from heapq import heapify, heappop, heapreplace
 from typing import TypeAlias
+
+import msgspec
 
 from shoal.swarm.accounts import Accounts
 from shoal.swarm.authors import Received
 from shoal.swarm.identity import NodeId
 from shoal.swarm.settings import ExchangeSettings
 
-Order: TypeAlias = tuple[int, str, int, int]
-"""Epoch, kind, number, place in the frame: a total order on an author's items."""
+Order: TypeAlias = tuple[int, int, int, str]
+"""Epoch, number, place in the frame, kind: a total order on an author's items, by which older is told from
+newer."""
 
 MOST_ALLOWANCE = 64.0
 TRICKLE_AT_ONCE = 4.0
@@ -35,28 +37,25 @@ AUTHORS_PART = 8
 
 
 def order_of(received: Received) -> Order:
-    return (received.epoch, received.kind, received.seq, received.index)
+    return (received.epoch, received.seq, received.index, received.kind)
 
 
-def precedence(received: Received) -> tuple[bytes, int, str, int, int]:
+def precedence(received: Received) -> tuple[bytes, int, int, int, str]:
     """Which of several items with the same content is the one that counts: the smallest."""
     rank = blake2b(received.digest + received.author.encode("ascii"), digest_size=16).digest()
     return (rank, *order_of(received))
 
 
-@dataclass(slots=True, eq=False)
-class Waiting:
+class Waiting(msgspec.Struct, eq=False, gc=False):
     """An item in the pool; `register` ones are replaced by a newer one of the same kind."""
 
     received: Received
     size: int
-    register: bool
+    register: bool = False
 
 
-def recency(waiting: Waiting) -> tuple[int, int, str, int]:
-    """By which an author's own items are told older from newer."""
-    received = waiting.received
-    return (received.epoch, received.seq, received.kind, received.index)
+def _age(waiting: Waiting) -> Order:
+    return order_of(waiting.received)
 
 
 class Queue:
@@ -68,12 +67,17 @@ class Queue:
         self.items: list[Waiting] = []
         self.bytes = 0
 
-    def add(self, waiting: Waiting) -> None:
-        insort(self.items, waiting, key=recency)
-        self.bytes += waiting.size
+    def extend(self, waiting: Sequence[Waiting]) -> None:
+        """Adds items that are in order among themselves; nearly always they are newer than all others."""
+        if not self.items or _age(self.items[-1]) < _age(waiting[0]):
+            self.items.extend(waiting)
+        else:
+            for one in waiting:
+                insort(self.items, one, key=_age)
+        self.bytes += sum([one.size for one in waiting])
 
     def remove(self, waiting: Waiting) -> None:
-        place = bisect_left(self.items, recency(waiting), key=recency)
+        place = bisect_left(self.items, _age(waiting), key=_age)
         assert self.items[place] is waiting
         del self.items[place]
         self.bytes -= waiting.size
@@ -87,7 +91,8 @@ class Pool:
         self._accounts = accounts
         self._established = accounts.established
         self._waiting: dict[NodeId, Queue] = {}
-        self._handed_out: dict[bytes, None] = {}
+        self._handed_out: set[bytes] = set()
+        self._handed_out_before: set[bytes] = set()
         self._allowance = 0.0  # how many items of newcomers may be handed out
         self._allowance_at: float | None = None
         self.items = 0
@@ -95,41 +100,48 @@ class Pool:
         self.dropped = 0
         self.repeated = 0
 
-    def add(self, received: Received, size: int, register: bool) -> bool:
-        """Takes an item in, unless its content was handed out before or it is an outdated register."""
-        if received.digest in self._handed_out:
+    def extend(self, author: NodeId, waiting: Sequence[Waiting]) -> int:
+        """Takes in the items of one frame, except what was handed out before; says how many."""
+        fresh = [one for one in waiting if not self._was_handed_out(one.received.digest)]
+        self.repeated += len(waiting) - len(fresh)
+        if fresh:
+            self._add(author, fresh)
+        return len(fresh)
+
+    def replace(self, waiting: Waiting) -> bool:
+        """Takes in a register in place of an older one of its kind, unless its content was handed out before
+        or a newer one waits."""
+        received = waiting.received
+        if self._was_handed_out(received.digest):
             self.repeated += 1
             return False
-        waiting = Waiting(received, size, register)
+        waiting.register = True
         queue = self._waiting.get(received.author)
+        for other in queue.items if queue is not None else ():
+            if other.register and other.received.kind == received.kind:
+                if order_of(other.received) >= order_of(received):
+                    return False
+                self._remove(received.author, other)
+                break
+        self._add(received.author, [waiting])
+        return True
+
+    def _add(self, author: NodeId, waiting: Sequence[Waiting]) -> None:
+        queue = self._waiting.get(author)
         if queue is None:
-            queue = self._waiting[received.author] = Queue()
-        elif register and not self._supersede(queue, waiting):
-            return False
-        queue.add(waiting)
-        self.items += 1
-        self.bytes += size
+            queue = self._waiting[author] = Queue()
+        before = queue.bytes
+        queue.extend(waiting)
+        self.items += len(waiting)
+        self.bytes += queue.bytes - before
         settings = self._settings
         most_bytes = settings.pool_bytes // AUTHORS_PART
         while len(queue.items) > settings.pool_author_items or (
             queue.bytes > most_bytes and len(queue.items) > 1
         ):
-            self._drop(received.author)
+            self._drop(author)
         if self.items > settings.pool_items or self.bytes > settings.pool_bytes:
             self._shrink()
-        return True
-
-    def _supersede(self, queue: Queue, waiting: Waiting) -> bool:
-        """Makes way for a newer register; False if the one that waits is the newer."""
-        for other in queue.items:
-            if other.register and other.received.kind == waiting.received.kind:
-                if recency(other) >= recency(waiting):
-                    return False
-                queue.remove(other)
-                self.items -= 1
-                self.bytes -= other.size
-                return True
-        return True
 
     def gather(self, limit: int | None, rng: random.Random, now: float) -> list[Received]:
         """Hands out what waits, at most `limit` items, sorted by author and by the author's own order."""
@@ -152,12 +164,16 @@ class Pool:
             earned = len(taken) * share / (1 - share)
             self._allowance = max(0.0, min(self._allowance + earned - len(some_new), MOST_ALLOWANCE))
             taken += some_new
-        for waiting in taken:
-            self._remove(waiting.received.author, waiting)
-            self._remember(waiting.received.digest)
-        return sorted(
-            (waiting.received for waiting in taken), key=lambda item: (item.author, *order_of(item))
-        )
+        if len(taken) == self.items:
+            self._waiting.clear()
+            self.items = self.bytes = 0
+        else:
+            for waiting in taken:
+                self._remove(waiting.received.author, waiting)
+        taken.sort(key=lambda waiting: waiting.received.author)  # stable
+        received = [waiting.received for waiting in taken]
+        self._remember(received)
+        return received
 
     def _draw_newcomers(
         self, newcomers: dict[NodeId, list[Waiting]], limit: int, rng: random.Random
@@ -175,11 +191,11 @@ class Pool:
         for node in sorted(self._waiting):
             for waiting in self._waiting[node].items:
                 digest = waiting.received.digest
-                other = first.get(digest)
-                if digest in self._handed_out:
+                other = first.setdefault(digest, waiting)
+                if self._was_handed_out(digest):
                     copies.append(waiting)
-                elif other is None:
-                    first[digest] = waiting
+                elif other is waiting:
+                    continue
                 elif precedence(waiting.received) < precedence(other.received):
                     copies.append(other)
                     first[digest] = waiting
@@ -197,10 +213,14 @@ class Pool:
             self._allowance = max(self._allowance, min(self._allowance + trickle, TRICKLE_AT_ONCE))
         self._allowance_at = now
 
-    def _remember(self, digest: bytes) -> None:
-        self._handed_out[digest] = None
+    def _remember(self, received: list[Received]) -> None:
+        """At least the last `remember_contents`, at most twice as many."""
+        self._handed_out.update([one.digest for one in received])
         if len(self._handed_out) > self._settings.remember_contents:
-            del self._handed_out[next(iter(self._handed_out))]
+            self._handed_out, self._handed_out_before = set(), self._handed_out
+
+    def _was_handed_out(self, digest: bytes) -> bool:
+        return digest in self._handed_out or digest in self._handed_out_before
 
     def _remove(self, author: NodeId, waiting: Waiting) -> None:
         queue = self._waiting[author]
@@ -245,19 +265,18 @@ def _draw(
     weight: Callable[[NodeId], float],
     rng: random.Random,
 ) -> list[Waiting]:
-    """At most `limit` items: an author by weight, then its newest, again and again."""
+    """At most `limit` items: an author by weight, then its newest, again and again. In each one's order."""
     if everything or _total(groups) <= limit:
         return _flatten(groups.values())
     left = {node: list(items) for node, items in groups.items()}
     nodes = list(left)
     weights = [weight(node) for node in nodes]
-    drawn: list[Waiting] = []
-    while len(drawn) < limit:
+    for _ in range(limit):
         place = rng.choices(range(len(nodes)), weights)[0]
-        drawn.append(left[nodes[place]].pop())
+        left[nodes[place]].pop()
         if not left[nodes[place]]:
             del nodes[place], weights[place]
-    return drawn
+    return _flatten(items[len(left[node]) :] for node, items in groups.items())
 
 
 def _flatten(groups: Iterable[list[Waiting]]) -> list[Waiting]:

@@ -30,12 +30,12 @@ class Rejection(StrEnum):
     MUTED = "muted"  # the author is muted for earlier offences
     BUDGET = "budget"  # no signature check left in this moment
     FORGED = "forged"  # the signature is not the author's
-    DIGEST = "digest"  # the body is not the one that was signed
-    QUOTA = "quota"  # the author sent more than its share
     ENCODING = "encoding"  # an unknown encoding, or compressed data that cannot be unpacked
     UNPACKED = "unpacked"  # would unpack to more than allowed
     BODY = "body"  # the body is not a list of items
     ITEM_COUNT = "item count"  # no items, or more than sixteen
+    DIGEST = "digest"  # the body is not the one that was signed
+    QUOTA = "quota"  # the author sent more than its share
     ITEM_SIZE = "item size"  # an item above its kind's limit
     MISTYPED = "mistyped"  # an item that is not of its kind's type
     MISPLACED = "misplaced"  # a kind that does not belong under this topic
@@ -44,17 +44,13 @@ class Rejection(StrEnum):
 OFFENCES = frozenset(
     {
         Rejection.QUOTA,
-        Rejection.ENCODING,
-        Rejection.UNPACKED,
-        Rejection.BODY,
-        Rejection.ITEM_COUNT,
         Rejection.ITEM_SIZE,
         Rejection.MISTYPED,
         Rejection.MISPLACED,
     }
 )
 """What only the author itself can have caused: everything found after its signature and the digest held.
-A body can be swapped by anyone on the way, so a wrong digest is nobody's offence."""
+A body can be swapped by anyone on the way, so one that cannot be read or has a wrong digest is nobody's."""
 
 
 class Tally:

@@ -11,10 +11,11 @@ import msgspec
 from shoal.swarm.accounts import Accounts
 from shoal.swarm.authors import Author, Authors, Received, Register
 from shoal.swarm.beacon import BEACON_KIND, MOST_ENDPOINTS, MOST_ENTRIES, Beacon, Known, draw_vector
-from shoal.swarm.frame import Codec, Entry, Frame, content_digest, encode
+from shoal.swarm.body import Entry, content_digest
+from shoal.swarm.frame import MOST_ON_A_ROLL, Codec, Draft, Frame, encode
 from shoal.swarm.identity import Identity, NodeId
 from shoal.swarm.kinds import Keep
-from shoal.swarm.outbox import Outbox
+from shoal.swarm.outbox import Outbox, Parcel
 from shoal.swarm.pull import PULL_KIND, Pull
 from shoal.swarm.quota import Quota
 from shoal.swarm.settings import ExchangeSettings
@@ -56,10 +57,17 @@ class Sender:
         state.log, state.latest = self._log, self._latest
 
     def flush(self, now: float) -> None:
-        """Sends what waits in the outbox, as far as the quota goes."""
+        """Sends what waits, as far as the quota goes. Frames that leave together share a signature."""
         self.outbox.since = now
-        while (batch := self.outbox.next()) is not None and self._send_items(*batch, now):
-            self.outbox.sent(*batch)
+        batch: list[tuple[Keep, list[Parcel], Draft]] = []
+        while (filled := self.outbox.next()) is not None and self._affordable(filled[1], now):
+            self.outbox.sent(*filled)
+            batch.append((*filled, self._draft(*filled, now)))
+            if len(batch) == MOST_ON_A_ROLL:
+                self._send_items(batch, now)
+                batch = []
+        if batch:
+            self._send_items(batch, now)
 
     def refresh(self, now: float) -> None:
         """Shares registers again before they become too old to be taken."""
@@ -67,7 +75,8 @@ class Sender:
             if now - register.received.made_at > self._settings.ttl_seconds / 2:
                 kind = self._codec.kinds.get(name)
                 assert kind is not None
-                self.outbox.add(kind, encode(register.received.item), now)
+                payload = encode(register.received.item)
+                self.outbox.add(kind, payload, content_digest(name, payload), now)
 
     def beacon(self, now: float) -> None:
         """Announces this node and what it holds."""
@@ -96,32 +105,42 @@ class Sender:
             (author.known(epoch) for author in in_turn for epoch in sorted(author.epochs, reverse=True)),
         )
 
-    def _send_items(self, keep: Keep, entries: list[Entry], now: float) -> bool:
-        size = sum(len(entry.payload) for entry in entries) + 512
-        if not self._quota.take(int(size / PACE), self._settings, now):
-            return False
-        frame = self._sign(keep, f"{keep}/{self.own.shard}", entries, now)
-        if keep == "log":
-            self._log.mark(frame.seq, self._settings.keep_frames)
-            self._authors.keep_log(self.own, frame)
-        else:
-            self._latest.mark(frame.seq, self._settings.keep_frames)
-            for index, entry in enumerate(entries):
-                self._authors.keep_register(self.own, self._register(frame, index, entry, now))
-        self._transport.publish(frame.topic, frame.encode())
-        return True
+    def _affordable(self, parcels: list[Parcel], now: float) -> bool:
+        size = sum(len(parcel.entry.payload) for parcel in parcels) + 512
+        return self._quota.take(int(size / PACE), self._settings, now)
 
-    def _register(self, frame: Frame, index: int, entry: Entry, now: float) -> Register:
-        item = self._codec.kinds.decode(entry.kind, entry.payload)
-        digest = content_digest(entry.kind, entry.payload)
-        received = Received(frame.author, entry.kind, item, frame.epoch, frame.seq, index, now, now, digest)
+    def _draft(self, keep: Keep, parcels: list[Parcel], now: float) -> Draft:
+        entries, digests = zip(*parcels, strict=True)
+        return Draft(self._number(keep), self._made_at(now), f"{keep}/{self.own.shard}", entries, digests)
+
+    def _send_items(self, batch: list[tuple[Keep, list[Parcel], Draft]], now: float) -> None:
+        frames = self._codec.seal_all(self._identity, self.epoch, [draft for _, _, draft in batch])
+        for frame, (keep, parcels, _) in zip(frames, batch, strict=True):
+            if keep == "log":
+                self._log.mark(frame.seq, self._settings.keep_frames)
+                self._authors.keep_log(self.own, frame)
+            else:
+                self._latest.mark(frame.seq, self._settings.keep_frames)
+                for index, parcel in enumerate(parcels):
+                    self._authors.keep_register(self.own, self._register(frame, index, parcel, now))
+            self._transport.publish(frame.topic, frame.encode())
+
+    def _register(self, frame: Frame, index: int, parcel: Parcel, now: float) -> Register:
+        kind, payload = parcel.entry.kind, parcel.entry.payload
+        item = self._codec.kinds.decode(kind, payload)
+        received = Received(frame.author, kind, item, frame.epoch, frame.seq, index, now, now, parcel.digest)
         return Register(received, frame, frame.size)
 
     def _send(self, channel: str, topic: str, kind: str, item: msgspec.Struct, now: float) -> None:
-        frame = self._sign(channel, topic, [Entry(kind, encode(item))], now)
+        entry = Entry(kind, encode(item))
+        frame = self._codec.seal(
+            self._identity, self.epoch, self._number(channel), self._made_at(now), topic, [entry]
+        )
         self._transport.publish(frame.topic, frame.encode())
 
-    def _sign(self, channel: str, topic: str, entries: list[Entry], now: float) -> Frame:
+    def _number(self, channel: str) -> int:
         self._numbers[channel] += 1
-        made_at = max(int(now * 1e6), self.epoch)
-        return self._codec.seal(self._identity, self.epoch, self._numbers[channel], made_at, topic, entries)
+        return self._numbers[channel]
+
+    def _made_at(self, now: float) -> int:
+        return max(int(now * 1e6), self.epoch)

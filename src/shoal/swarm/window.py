@@ -45,12 +45,17 @@ class Window:
     def missing(self, claimed: int, span: int, limit: int) -> list[int]:
         """Numbers up to `claimed` that were not seen and lie within `span`, newest first."""
         lowest = max(self.floor, max(claimed, self.newest) - span)
-        found: list[int] = []
-        number = claimed
-        while number > lowest and len(found) < limit:
-            if number > self.newest or not self._bits >> (self.newest - number) & 1:
-                found.append(number)
-            number -= 1
+        newer = range(claimed, max(self.newest, lowest), -1)
+        found = list(newer[:limit])
+        highest = min(claimed, self.newest)
+        if highest <= lowest:
+            return found
+        # Bit i stands for the number highest - i, and is set where that is missing.
+        gaps = ~(self._bits >> (self.newest - highest)) & ((1 << (highest - lowest)) - 1)
+        while gaps and len(found) < limit:
+            lowest_bit = gaps & -gaps
+            found.append(highest - lowest_bit.bit_length() + 1)
+            gaps ^= lowest_bit
         return found
 
     @property
