@@ -23,7 +23,7 @@ from shoal.swarm.membership import Membership
 from shoal.swarm.rejection import Rejection
 
 NODES = 8
-ITEMS = 700
+ITEMS = 4480
 REPEATS = 3
 
 

@@ -44,3 +44,23 @@ def test_settled_gaps_are_not_missing() -> None:
     window.settle(5)
     assert window.contiguous == 5
     assert window.missing(7, 64, 10) == [7, 6]
+
+
+@given(st.sets(st.integers(1, 60)), st.integers(0, 70), st.integers(1, 64), st.integers(0, 30))
+def test_what_is_missing_is_named_from_both_ends(seen: set[int], claimed: int, span: int, limit: int) -> None:
+    window = Window()
+    for number in sorted(seen):
+        window.mark(number, 64)
+    lowest = max(0, max(claimed, max(seen, default=0)) - span)
+    gaps = [number for number in range(claimed, lowest, -1) if number not in seen]
+    found = window.missing(claimed, span, limit)
+    if len(gaps) <= limit:
+        assert found == gaps
+    else:
+        assert found == gaps[: limit - limit // 2] + gaps[len(gaps) - limit // 2 :]
+
+
+def test_an_absurd_claim_costs_nothing() -> None:
+    window = Window()
+    window.mark(3, 64)
+    assert window.missing(10**15, 64, 3) == [10**15, 10**15 - 1, 10**15 - 63]

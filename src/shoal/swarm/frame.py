@@ -338,17 +338,21 @@ class Codec:
         if isinstance(found, Rejection):
             return found
         items: list[Item] = []
+        name, kind, decode = "", None, None  # of the item before: nearly always the same again
         for index, (entry, digest) in enumerate(found):
-            kind = self.kinds.get(entry.kind)
-            if kind is None:
+            if entry.kind != name:
+                name = entry.kind
+                kind, decode = self.kinds.get(name), self.kinds.decoder(name)
+            if kind is None or decode is None:
                 continue
             if kind.keep != frame.channel:
                 return Rejection.MISPLACED
-            size = len(entry.payload)
+            payload = entry.payload
+            size = len(payload)
             if size > kind.max_bytes:
                 return Rejection.ITEM_SIZE
             try:
-                value = self.kinds.decode(entry.kind, entry.payload)
+                value = decode(payload)
             except Exception:
                 # An application's struct may check itself in `__post_init__` and raise what it likes.
                 return Rejection.MISTYPED

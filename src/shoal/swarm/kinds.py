@@ -9,7 +9,7 @@ each other. Kinds that a node does not know are counted and relayed, never decod
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -78,6 +78,11 @@ class Kinds:
                 f"{type(item).__name__} is not a registered kind of item (registered: {known})", "kind"
             )
         return kind
+
+    def decoder(self, name: str) -> Callable[[bytes | memoryview], msgspec.Struct] | None:
+        """What turns payloads of a kind into items, raising what they provoke; None for an unknown kind."""
+        decoder = self._decoders.get(name)
+        return decoder.decode if decoder is not None else None
 
     def decode(self, name: str, payload: bytes | memoryview) -> msgspec.Struct:
         """The typed item; raises whatever the payload provokes, for the caller to name."""

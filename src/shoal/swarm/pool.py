@@ -102,7 +102,10 @@ class Pool:
 
     def extend(self, author: NodeId, waiting: Sequence[Waiting]) -> int:
         """Takes in the items of one frame, except what was handed out before; says how many."""
-        fresh = [one for one in waiting if not self._was_handed_out(one.received.digest)]
+        known, before = self._handed_out, self._handed_out_before
+        fresh = [
+            one for one in waiting if (digest := one.received.digest) not in known and digest not in before
+        ]
         self.repeated += len(waiting) - len(fresh)
         if fresh:
             self._add(author, fresh)
@@ -112,7 +115,7 @@ class Pool:
         """Takes in a register in place of an older one of its kind, unless its content was handed out before
         or a newer one waits."""
         received = waiting.received
-        if self._was_handed_out(received.digest):
+        if received.digest in self._handed_out or received.digest in self._handed_out_before:
             self.repeated += 1
             return False
         waiting.register = True
@@ -188,11 +191,12 @@ class Pool:
         """What waits, each content once, authors sorted, each author's newest last. Copies are dropped."""
         first: dict[bytes, Waiting] = {}
         copies: list[Waiting] = []
+        known, before = self._handed_out, self._handed_out_before
         for node in sorted(self._waiting):
             for waiting in self._waiting[node].items:
                 digest = waiting.received.digest
                 other = first.setdefault(digest, waiting)
-                if self._was_handed_out(digest):
+                if digest in known or digest in before:
                     copies.append(waiting)
                 elif other is waiting:
                     continue
@@ -218,9 +222,6 @@ class Pool:
         self._handed_out.update([one.digest for one in received])
         if len(self._handed_out) > self._settings.remember_contents:
             self._handed_out, self._handed_out_before = set(), self._handed_out
-
-    def _was_handed_out(self, digest: bytes) -> bool:
-        return digest in self._handed_out or digest in self._handed_out_before
 
     def _remove(self, author: NodeId, waiting: Waiting) -> None:
         queue = self._waiting[author]

@@ -43,20 +43,28 @@ class Window:
         self._tidy()
 
     def missing(self, claimed: int, span: int, limit: int) -> list[int]:
-        """Numbers up to `claimed` that were not seen and lie within `span`, newest first."""
+        """Numbers up to `claimed` that were not seen and lie within `span`, newest first. Of more than
+        `limit`, half are the oldest: these are about to fall out of others' stores, while many
+        of the newest may only be under way."""
         lowest = max(self.floor, max(claimed, self.newest) - span)
-        newer = range(claimed, max(self.newest, lowest), -1)
-        found = list(newer[:limit])
-        highest = min(claimed, self.newest)
-        if highest <= lowest:
-            return found
-        # Bit i stands for the number highest - i, and is set where that is missing.
-        gaps = ~(self._bits >> (self.newest - highest)) & ((1 << (highest - lowest)) - 1)
-        while gaps and len(found) < limit:
+        if claimed <= lowest or limit < 1:
+            return []
+        # Bit i stands for the number claimed - i, and is set where that is missing.
+        ahead = min(claimed - self.newest, span)  # who claims a billion must not make us shift by that much
+        seen = self._bits << ahead if ahead > 0 else self._bits >> -ahead
+        gaps = ~seen & ((1 << (claimed - lowest)) - 1)
+        count = gaps.bit_count()
+        oldest: list[int] = []
+        while count > limit and len(oldest) < limit // 2:
+            place = gaps.bit_length() - 1
+            oldest.append(claimed - place)
+            gaps ^= 1 << place
+        newest: list[int] = []
+        while gaps and len(newest) + len(oldest) < limit:
             lowest_bit = gaps & -gaps
-            found.append(highest - lowest_bit.bit_length() + 1)
+            newest.append(claimed - lowest_bit.bit_length() + 1)
             gaps ^= lowest_bit
-        return found
+        return newest + oldest[::-1]
 
     @property
     def behind(self) -> int:
