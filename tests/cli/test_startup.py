@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import Shoal
 
 HEAVY = ("numpy", "rich", "pygments", "shoal.corewar", "torch", "markdown_it", "ctypes")
-VERBS = ("battle", "assemble", "tournament", "watch", "info")
+VERBS = ("evolve", "resume", "show", "merge", "battle", "assemble", "tournament", "watch", "info")
 
 
 def loaded_by(code: str) -> set[str]:

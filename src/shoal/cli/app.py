@@ -10,10 +10,14 @@ from shoal import __version__
 from shoal.cli.assemble import assemble
 from shoal.cli.battle import battle
 from shoal.cli.doctor import doctor
+from shoal.cli.evolve import evolve
 from shoal.cli.info import info
 from shoal.cli.invite import invite
+from shoal.cli.merge import merge
 from shoal.cli.peers import peers
 from shoal.cli.relay import relay
+from shoal.cli.resume import resume
+from shoal.cli.show import show
 from shoal.cli.tournament import tournament
 from shoal.cli.watch import watch
 
@@ -44,11 +48,26 @@ def shoal(
 
     \b
     Try:
+      shoal evolve
       shoal battle @dwarf @paper -r 100
       shoal tournament
       shoal watch @dwarf @paper
     """
 
 
-for verb in (battle, assemble, tournament, watch, relay, peers, invite, doctor, info):
+for verb in (
+    evolve,
+    resume,
+    show,
+    merge,
+    battle,
+    assemble,
+    tournament,
+    watch,
+    relay,
+    peers,
+    invite,
+    doctor,
+    info,
+):
     app.command()(verb)

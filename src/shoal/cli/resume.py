@@ -1,0 +1,50 @@
+"""`shoal resume`: goes on with a run that was stopped or killed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli import joining
+
+
+def resume(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder.")],
+    in_process: Annotated[
+        bool, typer.Option("--in-process", help="All nodes in one process, in virtual time.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    join: joining.Join = None,
+    listen: joining.Listen = None,
+    advertise: joining.Advertise = None,
+    transport: joining.Engine = "zenoh",
+    swarm: joining.Swarm = None,
+    secret_file: joining.SecretFile = None,
+    allow: joining.Allow = None,
+    tls_authority: joining.TlsAuthority = None,
+    tls_certificate: joining.TlsCertificate = None,
+    tls_key: joining.TlsKey = None,
+    key: joining.KeyFile = None,
+) -> None:
+    """Go on with a run that was stopped or killed.
+
+    Nothing that was accepted is lost, and no call is paid for twice; a call that was under way when the
+    process died counts as spent. Addresses and secrets are not kept in the folder: give them again.
+
+    \b
+    Example:
+      shoal resume runs/first
+    """
+    from shoal.cli.evolve import network_from
+    from shoal.cli.run_output import run_and_report
+    from shoal.evolve.running import load_settings
+
+    settings = load_settings(run)
+    tls = (tls_authority, tls_certificate, tls_key)
+    network = network_from(
+        settings, join, listen, advertise, transport, swarm, secret_file, allow, tls, key,
+        in_process=in_process,
+    )  # fmt: skip
+    run_and_report(settings, run, network, in_process=in_process, json=json)

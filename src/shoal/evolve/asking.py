@@ -1,0 +1,217 @@
+"""Asking a model for a program: prompt, call, reading the answer, and one attempt at repair.
+
+Every attempt that may have reached the model counts as a call, and a proposal spends no more than it was
+given. Whatever goes wrong with a model is an outcome with a name, not an exception.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from shoal.errors import CandidateError, ConfigError, ModelError
+from shoal.evolve.domain import Candidate, Domain, Operator
+from shoal.evolve.prompts import Prompts
+from shoal.evolve.prompts import Request as Prompt
+from shoal.evolve.settings import EvolveSettings
+from shoal.evolve.steps import Propose
+from shoal.models import (
+    Amounts,
+    Answer,
+    Background,
+    Budget,
+    Caller,
+    Cassette,
+    Ledger,
+    Limits,
+    Model,
+    Policy,
+    Recording,
+    Request,
+    Sampling,
+    own_price,
+    parse_spec,
+    price_for,
+    resolve,
+)
+from shoal.models.builtin import Builtin, BuiltinModel
+
+CASSETTE = "cassette.jsonl"
+MOST_SHOWN = 4000
+"""Characters of a broken program, and of what is wrong with it, that a repair shows."""
+MOST_PROBLEM = 2000
+MOST_TEXT = 1 << 16
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What came of asking. `candidate` is None with a `problem` (no program) or a `failed` kind (no text)."""
+
+    model: str
+    spent: Amounts
+    candidate: Candidate | None = None
+    text: str = ""
+    problem: str = ""
+    failure: str = ""
+    failed: str = ""
+    repaired: bool = False
+    grammar: bool = False
+    seconds: float = 0.0
+
+
+@dataclass
+class Asker:
+    """One node's model with all that is asked of it. Safe to use from many threads."""
+
+    settings: EvolveSettings
+    index: int
+    domain: Domain
+    folder: Path | None = None
+    background: Background | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.spec = parse_spec(self.settings.models[self.index])
+        prices = {name: own_price(*given) for name, given in self.settings.prices.items()}
+        self.price = price_for(self.spec, prices)
+        if self.settings.dollars is not None and self.price.state == "unpriced":
+            raise ConfigError(
+                f"{self.spec} has no known price, so a budget in dollars cannot be kept: state it under "
+                "[prices], or limit calls or tokens instead"
+            )
+        self.model = self._open_model()
+        if not self.model.instant:
+            self.background = Background()
+        self._prompts: Prompts = self.domain.prompts
+        self._grammar = (self.domain.grammar or "") if self.settings.grammar else ""
+
+    def close(self) -> None:
+        if self.background is not None:
+            self.background.submit(self.model.close()).result()
+            self.background.close()
+
+    def most(self, propose: Propose) -> Mapping[str, int]:
+        """The most that this proposal may cost: all its calls, each with the longest prompt and answer."""
+        if self.spec.scheme == "builtin":
+            return {"calls": propose.calls}
+        longest = self._request(self._prompt(propose, None), propose.seed).most_input_tokens()
+        if self.settings.repair:
+            repair = self._prompts.ask_repair("", "")
+            # A character takes up to four bytes, and a token at least one.
+            longest = max(longest, self._request(repair, 0).most_input_tokens() + 8 * MOST_SHOWN)
+        if propose.parent_evaluation is not None:
+            longest += 4 * MOST_SHOWN
+        each = longest + self.settings.max_tokens
+        money = self.price.most(longest, self.settings.max_tokens)
+        return {
+            "calls": propose.calls,
+            "tokens": propose.calls * each,
+            "microdollars": propose.calls * money,
+        }
+
+    def ask(self, propose: Propose, feedback: str | None = None) -> Asked:
+        """A program, or why there is none, within the deadline of a proposal."""
+        began = time.monotonic()
+        ledger = Ledger(Budget(Limits(calls=propose.calls)))
+        rng = random.Random(propose.seed)
+        request = self._request(self._prompt(propose, feedback), propose.seed)
+        try:
+            answer = self._call(request, ledger, rng, self.settings.deadline)
+        except ModelError as error:
+            return self._failed(error, ledger)
+        asked = self._read(answer, ledger)
+        left = self.settings.deadline - (time.monotonic() - began)
+        may_repair = self.settings.repair and left > 0 and ledger.budget.remaining("calls")
+        if asked.candidate is None and may_repair:
+            return self._repair(asked, propose, ledger, rng, left)
+        return asked
+
+    def _repair(
+        self, asked: Asked, propose: Propose, ledger: Ledger, rng: random.Random, seconds: float
+    ) -> Asked:
+        prompt = self._prompts.ask_repair(asked.text[:MOST_SHOWN], asked.problem[:MOST_SHOWN])
+        try:
+            answer = self._call(self._request(prompt, propose.seed + 1), ledger, rng, seconds)
+        except ModelError:
+            # The first answer stands: the model did answer, with something that is no program.
+            return replace(asked, spent=ledger.budget.spent)
+        again = self._read(answer, ledger)
+        return replace(again, repaired=True, seconds=asked.seconds + again.seconds)
+
+    def _read(self, answer: Answer, ledger: Ledger) -> Asked:
+        asked = Asked(
+            self.model.spec,
+            ledger.budget.spent,
+            text=answer.text[:MOST_TEXT],
+            grammar=answer.grammar,
+            seconds=answer.latency,
+        )
+        try:
+            return replace(asked, candidate=self.domain.read(answer.text))
+        except CandidateError as error:
+            return replace(asked, problem=str(error)[:MOST_PROBLEM] or "no program")
+
+    def _failed(self, error: ModelError, ledger: Ledger) -> Asked:
+        line = " ".join(str(error).split())[:MOST_PROBLEM]
+        return Asked(self.model.spec, ledger.budget.spent, failure=line, failed=error.kind)
+
+    def _call(self, request: Request, ledger: Ledger, rng: random.Random, seconds: float) -> Answer:
+        left = ledger.budget.remaining("calls") or 1
+        policy = Policy(deadline=seconds, attempts=min(left, self.settings.attempts), attempt_seconds=seconds)
+        work = Caller(self.model, self.price, ledger, policy).call(request, rng)
+        if self.background is None:
+            return run_now(work)
+        return self.background.submit(work).result()
+
+    def _prompt(self, propose: Propose, feedback: str | None) -> Prompt:
+        if propose.task == "new":
+            return self._prompts.ask_new()
+        return self._prompts.ask_mutate(propose.parent_source, feedback)
+
+    def _request(self, prompt: Prompt, seed: int) -> Request:
+        settings = self.settings
+        sampling = Sampling(settings.max_tokens, temperature=settings.temperature, seed=seed)
+        return Request.ask(prompt.user, system=prompt.system, sampling=sampling, grammar=self._grammar)
+
+    def _open_model(self) -> Model:
+        settings, name = self.settings, self.settings.node_names()[self.index]
+        if settings.replay is not None:
+            return resolve(self.spec, replay=Path(settings.replay) / "nodes" / name / CASSETTE)
+        if self.spec.scheme == "builtin":
+            model: Model = BuiltinModel(str(self.spec), _as_builtin(self.domain, self.spec.name))
+        else:
+            model = resolve(self.spec)
+        if settings.record and self.folder is not None:
+            return Recording(model, Cassette.at(self.folder / CASSETTE))
+        return model
+
+
+def run_now(work: Coroutine[Any, Any, Result]) -> Result:
+    """The result of a coroutine that never waits, without an event loop; instant models are such."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        result: Result = done.value
+        return result
+    work.close()
+    raise RuntimeError("an instant model waited for something")
+
+
+def _as_builtin(domain: Domain, name: str) -> Builtin:
+    operator: Operator = domain.operators[name]
+    new = domain.prompts.ask_new().user
+
+    def write(request: Request, rng: random.Random) -> str:
+        user = request.messages[-1].text
+        if user == new:
+            return operator("new", None, rng)
+        # The prompt shows the parent in its first fenced block.
+        shown = user.partition("\n```")[2].partition("\n")[2].partition("\n```")[0]
+        return operator("mutate", shown, rng)
+
+    return write

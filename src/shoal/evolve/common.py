@@ -1,0 +1,91 @@
+"""One evaluator for all runs of a domain, and how a program does against those that took no part.
+
+The common opponents are the domain's own starters, on fixed seeds: the same for every run under the same
+rules, whatever the run met. Numbers found here compare between nodes, runs and machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from shoal.errors import CandidateError, ConfigError
+from shoal.evolve.archive import Archive
+from shoal.evolve.domain import Domain
+from shoal.evolve.elite import Elite, Evaluation
+from shoal.evolve.metrics import merge_common
+
+MOST_OPPONENTS = 8
+BATTLES = 20
+SEED = 20_260_527
+HELD_OUT_ROUNDS = 40
+MOST_FILE_BYTES = 1 << 16
+
+
+class Opponent(msgspec.Struct, frozen=True):
+    """One held-out program: the mean shares of both sides, and who had more."""
+
+    name: str
+    own: float
+    other: float
+    outcome: str
+
+
+class HeldOut(msgspec.Struct, frozen=True):
+    """A program against others, each alone. A higher mean share wins; three points for a win, one for a
+    tie, in percent of the most. `refused` were not programs under these rules."""
+
+    name: str
+    warriors: int
+    wins: int
+    ties: int
+    losses: int
+    points_percent: float
+    per_opponent: list[Opponent]
+    refused: int = 0
+
+
+def common_evaluations(domain: Domain, elites: Sequence[Elite]) -> list[Evaluation]:
+    """Fitness and measures of programs against the common opponents."""
+    starters = domain.starters()
+    limit = MOST_OPPONENTS if domain.opponent_limit is None else min(MOST_OPPONENTS, domain.opponent_limit)
+    opponents = [domain.parse(starters[name]) for name in sorted(starters)[:limit]]
+    candidates = [domain.parse(elite.source) for elite in elites]
+    return domain.evaluate(candidates, opponents, seed=SEED, rounds=BATTLES)
+
+
+def merge_in_common(domain: Domain, archives: Sequence[Archive]) -> Archive:
+    return merge_common(archives, lambda elites: common_evaluations(domain, elites))
+
+
+def fight_held_out(domain: Domain, source: str, others: Mapping[str, str], name: str) -> HeldOut:
+    """The program alone against each of the others."""
+    opponents, names, refused = [], [], 0
+    for title, text in others.items():
+        try:
+            opponents.append(domain.parse(text))
+            names.append(title)
+        except CandidateError:
+            refused += 1
+    (duels,) = domain.duel([domain.parse(source)], opponents, seed=SEED, rounds=HELD_OUT_ROUNDS)
+    outcomes = [duel.outcome for duel in duels]
+    wins, ties, losses = (outcomes.count(kind) for kind in ("win", "tie", "loss"))
+    points = 100 * (3 * wins + ties) / (3 * len(duels)) if duels else 0.0
+    listed = [
+        Opponent(title, duel.own, duel.other, duel.outcome) for title, duel in zip(names, duels, strict=True)
+    ]
+    return HeldOut(name, len(duels), wins, ties, losses, points, listed, refused)
+
+
+def read_programs(folder: Path) -> dict[str, str]:
+    """The programs in a folder, one per file, by the name of the file; in the order of the names."""
+    try:
+        files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+        found = {path.stem: path.read_bytes()[:MOST_FILE_BYTES].decode("utf-8", "replace") for path in files}
+    except OSError as error:
+        raise ConfigError(f"held-out folder {folder} cannot be read: {error.strerror}") from error
+    if not found:
+        raise ConfigError(f"held-out folder {folder} is empty: put programs into it, one per file")
+    return found

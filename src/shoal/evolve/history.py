@@ -1,0 +1,159 @@
+"""What happened at the nodes of a run, from their journals alone.
+
+A journal is replayed through the very `absorb` that wrote it, so the archives here are those that the nodes
+had. No battle is played and no model is asked. Works while the run goes on, and on a run that was killed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from shoal.evolve.archive import Archive
+from shoal.evolve.domain import Domain
+from shoal.evolve.search_state import Happened, Placed, SearchState
+from shoal.evolve.searcher import Searcher
+from shoal.evolve.settings import EvolveSettings
+from shoal.evolve.steps import Answer, Closed, Evidence, Opened, Propose, Proposed, Request
+from shoal.node import Judged, Own, Turn
+from shoal.node.fold import Fold
+from shoal.runs import Ledger, read
+from shoal.runs.records import Started, Stopped, content_of
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One turn. `calls` is what the node has spent by then; `fills` are the programs that took a cell."""
+
+    time: float
+    node: str
+    happened: Happened
+    calls: int
+    fills: tuple[Placed, ...]
+
+
+@dataclass
+class NodeHistory:
+    """One node's part of a run. `archive` is that of its last complete round, or of the present one before
+    any is complete. `spent` are calls, tokens and microdollars; `ended` is why the last process stopped."""
+
+    name: str
+    model: str
+    events: list[Event] = field(default_factory=list)
+    archive: Archive | None = None
+    state: SearchState = field(default_factory=SearchState)
+    spent: dict[str, int] = field(default_factory=dict)
+    made: dict[str, float] = field(default_factory=dict)
+    proposals: int = 0
+    valid: int = 0
+    duplicates: int = 0
+    timeouts: int = 0
+    accepted: int = 0
+    repaired: int = 0
+    held_to_grammar: int = 0
+    received: int = 0
+    battles: int = 0
+    shared_bytes: int = 0
+    novelty: list[float | None] = field(default_factory=list)
+    ended: str = ""
+
+    @property
+    def done(self) -> bool:
+        return self.state.course.phase == "done"
+
+
+class _Observed(Searcher):
+    """A search that also writes down what its turns did."""
+
+    def __init__(self, settings: EvolveSettings, index: int, domain: Domain, history: NodeHistory) -> None:
+        super().__init__(settings, index, domain, lambda request: {})
+        self._history = history
+        self.ledger = Ledger()
+        self._complete: Archive | None = None
+
+    def absorb(
+        self, state: SearchState, turn: Turn, own: Own[Request, Answer], judged: Sequence[Judged[Evidence]]
+    ) -> SearchState:
+        state = super().absorb(state, turn, own, judged)
+        history, happened = self._history, state.course.last
+        assert happened is not None
+        history.received += sum(one.verdict.accepted for one in judged)
+        if isinstance(own.request, Propose):
+            self._count_proposal(own, happened, turn.now)
+        if isinstance(own.answer, Opened):
+            history.novelty.append(happened.novelty)
+        if isinstance(own.answer, Opened | Closed):
+            rounds = self.settings.battles if isinstance(own.answer, Opened) else self.settings.retest_battles
+            history.battles += rounds * len(own.answer.evaluations)
+        if isinstance(own.answer, Closed):
+            self._complete = state.archive
+            history.shared_bytes += sum(
+                len(msgspec.msgpack.encode(item)) for item in self.share(state, turn, None) if self._shares
+            )
+        history.archive = self._complete if self._complete is not None else state.archive
+        calls = self.ledger.spent.get("calls", 0)
+        history.events.append(Event(turn.now, history.name, happened, calls, self._fills(happened)))
+        return state
+
+    @property
+    def _shares(self) -> bool:
+        return self.settings.sharing != "off"
+
+    def _count_proposal(self, own: Own[Request, Answer], happened: Happened, now: float) -> None:
+        history, answer = self._history, own.answer
+        history.proposals += 1
+        history.accepted += happened.result in ("new", "improved")
+        history.duplicates += happened.result == "duplicate"
+        if isinstance(answer, Proposed):
+            history.valid += bool(answer.digest)
+            history.repaired += answer.repaired and bool(answer.digest)
+            history.held_to_grammar += answer.grammar
+            history.timeouts += answer.failed == "time-out"
+            history.battles += self.settings.battles if answer.evaluation is not None else 0
+            if answer.digest:
+                history.made.setdefault(answer.digest, now)
+        else:
+            history.timeouts += own.missed == "deadline"
+
+    def _fills(self, happened: Happened) -> tuple[Placed, ...]:
+        if happened.result in ("new", "improved") and happened.cell is not None:
+            fitness = happened.fitness or 0.0
+            return (Placed(happened.cell, fitness, happened.digest, self.model, self._history.name),)
+        return happened.placed
+
+
+def read_history(settings: EvolveSettings, folder: Path, domain: Domain) -> list[NodeHistory]:
+    """The histories of all nodes that have begun, in the order of the settings."""
+    found = []
+    for index, name in enumerate(settings.node_names()):
+        history = NodeHistory(name, settings.models[index])
+        path = folder / "nodes" / name / "journal.jsonl"
+        if path.exists():
+            _replay(settings, index, domain, path, history)
+        found.append(history)
+    return found
+
+
+def _replay(settings: EvolveSettings, index: int, domain: Domain, path: Path, history: NodeHistory) -> None:
+    searcher = _Observed(settings, index, domain, history)
+    fold = Fold(
+        searcher, searcher.initial_state(), seed=settings.seed, node=history.name, ledger=searcher.ledger
+    )
+    for record in read(path):
+        fold.feed(record)
+        if record.kind in ("started", "stopped"):
+            content = content_of(record)
+            if isinstance(content, Stopped):
+                history.ended = content.reason
+            elif isinstance(content, Started):
+                history.ended = ""
+    history.state = fold.state
+    if fold.state.course.failed and not history.done:
+        history.ended = fold.state.course.trouble
+    # What is under way, or was when the process was killed, is spent as far as anyone can tell.
+    history.spent = dict(searcher.ledger.spent)
+    for measure, amount in searcher.ledger.reserved.items():
+        history.spent[measure] = history.spent.get(measure, 0) + amount

@@ -1,0 +1,170 @@
+"""Everything that a run of `shoal evolve` is made of, as one typed config.
+
+Defaults are those of the DEI paper, or of DRQ where DEI does not say; where ours differ, a comment says why.
+What is counted for the whole swarm (calls, tokens, dollars) is dealt out to the nodes exactly.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from shoal.corewar import Settings
+from shoal.errors import ConfigError
+from shoal.evolve.domain import Domain
+from shoal.evolve.domains.corewar import COVERAGE, LENGTH, OPCODES, SPAWNED, CoreWar
+from shoal.evolve.registry import find_domain
+from shoal.models import parse_spec
+
+Sharing = Literal["both", "off", "opponents", "seeds"]
+"""What received champions are used for: as opponents and as seeds of the archive, or one of the two; "off"
+is a swarm of nodes that know nothing of each other."""
+
+DEFAULT_MODELS = ("builtin:bomber", "builtin:replicator", "builtin:scanner", "builtin:vampire")
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Seconds = Annotated[float, msgspec.Meta(gt=0)]
+
+_AXES = {axis.measure: axis for axis in (SPAWNED, COVERAGE, LENGTH, OPCODES)}
+
+
+class CoreWarRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Rules and grid of the domain "corewar"; DRQ's by default."""
+
+    core_size: int = 8000
+    cycles: int = 80_000
+    processes: int = 8000
+    length: int = 100
+    distance: int = 100
+    axes: tuple[str, ...] = ("spawned", "coverage")
+    lenient: bool = False
+
+    def domain(self, threads: int | None) -> CoreWar:
+        unknown = [name for name in self.axes if name not in _AXES]
+        if unknown:
+            raise ConfigError(f"corewar.axes: no axis is called {unknown[0]!r}: known are {', '.join(_AXES)}")
+        rules = Settings(
+            core_size=self.core_size,
+            cycles=self.cycles,
+            processes=self.processes,
+            length=self.length,
+            distance=self.distance,
+            stop="play-on",
+        )
+        axes = [_AXES[name] for name in self.axes]
+        return CoreWar(rules, axes=axes, lenient=self.lenient, threads=threads)
+
+
+class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One node per entry of `models`. `calls` is the total of the swarm; calls that warm up a round, repair
+    a program or repeat a failed call are among them."""
+
+    models: tuple[str, ...] = DEFAULT_MODELS
+    rounds: Positive = 5  # DRQ: 20; fewer, so that the first run takes a minute
+    calls: Positive = 1000  # the paper: 250 a round
+    seed: Count = 0
+    domain: str = "corewar"
+    sharing: Sharing = "both"
+    fresh_only: bool = False  # every proposal is new and nothing is mutated: best of N
+    held_out: str | None = None  # folder with programs that take no part; without it the domain's starters
+
+    tokens: Count | None = None  # most tokens and dollars of the swarm
+    dollars: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    prices: dict[str, tuple[float, float]] = {}  # model → dollars per million tokens, in and out
+
+    new_share: Share = 0.1  # of the calls, for programs from scratch
+    warm_start: Count = 8  # programs from scratch that begin a round, at most a quarter of its calls
+    opponents: tuple[str, ...] = ("imp",)  # initial opponents, by the names of starters
+    history: Count = 20  # own and received champions each that stay as opponents and seeds
+    most_opponents: Positive | None = None  # besides what the core has room for
+    seed_opponents: bool = True  # the initial opponents are placed in each new archive
+    seed_champions: bool = True  # so are own champions
+
+    battles: Positive = 20  # per evaluation
+    finalists: Positive = 3  # the best elites that are tested again on fresh seeds; the paper: none
+    retest_battles: Positive = 20
+    early_stop: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None  # × warriors in battle; DRQ: 0.8 × 1
+
+    informed: bool = False  # tells the model how the parent did; the papers do not
+    repair: bool = False  # gives an invalid program back once, with what the assembler says
+    attempts: Positive = 3  # calls that one proposal may cost when the endpoint fails
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=10)] | None = 1.0
+    max_tokens: Positive = 1024
+    grammar: bool = True  # where the endpoint can hold an answer to one
+    look_ahead: Positive = 4  # proposal k is drawn from the archive after proposal k - look_ahead
+    deadline: Seconds = 120.0  # for one proposal with all its calls
+    give_up_after: Positive = 4  # proposals that fail one after the other, and the node stops
+
+    record: bool = False  # every call to nodes/<name>/cassette.jsonl
+    replay: str | None = None  # a run folder whose cassettes answer instead of the models
+    checkpoint_every: Count = 1000  # turns
+
+    corewar: CoreWarRules = CoreWarRules()
+
+    def check(self) -> None:
+        """Refuses what can be seen to be wrong before anything is started, with the key's name."""
+        if not self.models:
+            raise ConfigError("models: name at least one, such as builtin:bomber")
+        domain = self.open_domain()
+        for index, model in enumerate(self.models):
+            try:
+                spec = parse_spec(model)
+            except ConfigError as error:
+                raise ConfigError(f"models[{index}]: {error}") from error
+            if spec.scheme == "builtin" and spec.name not in domain.operators:
+                known = ", ".join(f"builtin:{name}" for name in domain.operators) or "none"
+                raise ConfigError(
+                    f"models[{index}]: {domain.name} has no builtin:{spec.name}: known are {known}"
+                )
+        if self.calls < len(self.models):
+            raise ConfigError(f"calls: {self.calls} calls for {len(self.models)} nodes: give one each")
+        starters = domain.starters()
+        unknown = [name for name in self.opponents if name not in starters]
+        if unknown:
+            known = ", ".join(starters) or "none"
+            raise ConfigError(f"opponents: no starter is called {unknown[0]!r}: known are {known}")
+        if self.held_out is not None and not Path(self.held_out).is_dir():
+            raise ConfigError(f"held_out: {self.held_out} is not a folder: name one with programs in it")
+        limit = domain.opponent_limit
+        if limit is not None and len(self.opponents) > limit:
+            given = len(self.opponents)
+            raise ConfigError(f"opponents: {given} are given, and the core has room for {limit}")
+
+    def open_domain(self, threads: int | None = 1) -> Domain:
+        """The domain. One thread for each evaluation suits a search, where several run beside each other."""
+        return self.corewar.domain(threads) if self.domain == "corewar" else find_domain(self.domain)
+
+    def node_names(self) -> list[str]:
+        """One name per model: its number and what people call the model."""
+        return [f"{number}-{_short(model)}" for number, model in enumerate(self.models, start=1)]
+
+    def share_of_calls(self, index: int) -> int:
+        return _dealt(self.calls, len(self.models), index)
+
+    def budget_of(self, index: int) -> dict[str, int]:
+        """The most that one node may spend; over all nodes exactly what the swarm may."""
+        budget = {"calls": self.share_of_calls(index)}
+        if self.tokens is not None:
+            budget["tokens"] = _dealt(self.tokens, len(self.models), index)
+        if self.dollars is not None:
+            whole = int(round(self.dollars * 1e6, 3))
+            budget["microdollars"] = _dealt(whole, len(self.models), index)
+        return budget
+
+    def calls_until(self, index: int, round_number: int) -> int:
+        """Calls that a node may have spent by the end of a round; rounds are counted from 0."""
+        return self.share_of_calls(index) * (round_number + 1) // self.rounds
+
+
+def _dealt(total: int, parts: int, index: int) -> int:
+    return total // parts + (index < total % parts)
+
+
+def _short(model: str) -> str:
+    name = re.sub(r"[^a-z0-9.]+", "-", parse_spec(model).name.rpartition("/")[2].lower()).strip("-.")
+    return name[:40].rstrip("-.") or "model"

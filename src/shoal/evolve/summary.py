@@ -1,0 +1,278 @@
+"""A run in numbers, from its folder alone; works on runs that are not finished.
+
+Two merged archives are shown side by side. *Raw* is the paper's: the greatest fitness of each cell as its
+node measured it, although nodes meet different opponents and fitness grows with their number. *Common* is
+without that confound: every elite, fitness and measures alike, is evaluated anew against one opponent set
+that is the same for all runs. Both are made of the archives of each node's last complete round.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from shoal.evolve.archive import Archive
+from shoal.evolve.common import HeldOut, fight_held_out, merge_in_common, read_programs
+from shoal.evolve.domain import Domain
+from shoal.evolve.elite import MIXED, Axis, Cell
+from shoal.evolve.history import Event, NodeHistory, read_history
+from shoal.evolve.metrics import Contribution, Fill, contributions, coverage, merge_raw, qd_score
+from shoal.evolve.rounds import STARTER
+from shoal.evolve.running import load_settings
+from shoal.evolve.settings import EvolveSettings
+from shoal.models import own_price, parse_spec, price_for
+
+MOST_POINTS = 100
+STARTERS = "the starter set"
+NOTHING = Contribution(0, 0, 0, 0)
+
+
+class NodeSummary(msgspec.Struct, frozen=True):
+    """`valid` proposals were programs; `accepted` took a cell; `niche_novelty` has one entry per round."""
+
+    name: str
+    model: str
+    calls: int
+    tokens: int
+    proposals: int
+    valid: int
+    duplicates: int
+    timeouts: int
+    accepted: int
+    champions_received: int
+    cells: int
+    rounds: int
+    niche_novelty: list[float | None]
+    ended: str
+    repaired: int = 0
+    held_to_grammar: int = 0
+
+
+class ModelSummary(msgspec.Struct, frozen=True):
+    """Cells that programs of this model filled first, hold last, and were the only ones to fill, over the
+    whole run and all nodes. `valid_rate` is None before the first answer."""
+
+    model: str
+    calls: int
+    tokens: int
+    valid_rate: float | None
+    first_cells: int
+    last_cells: int
+    unique_cells: int
+
+
+class CellSummary(msgspec.Struct, frozen=True):
+    cell: Cell
+    fitness: float
+    model: str
+    node: str
+    digest: str
+
+
+class Point(msgspec.Struct, frozen=True):
+    """The merged archive of the rounds that were going on when so many calls were spent; raw."""
+
+    calls: int
+    coverage: float
+    qd_score: float
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """`microdollars` is None where a model's price is unknown. `best_source` is best by common fitness."""
+
+    finished: bool
+    coverage: float
+    cells: int
+    capacity: int
+    qd_score: float
+    qd_score_common: float
+    coverage_common: float
+    best: float
+    best_common: float
+    best_source: str
+    best_model: str
+    calls: int
+    tokens: int
+    microdollars: int | None
+    simulations: int
+    shared_bytes: int
+    nodes: list[NodeSummary]
+    models: list[ModelSummary]
+    axes: list[Axis]
+    cells_raw: list[CellSummary]
+    cells_common: list[CellSummary]
+    curve: list[Point]
+    held_out: HeldOut | None
+
+
+def summarise(folder: Path, held_out: Mapping[str, str] | None = None) -> Summary:
+    """The run in `folder`. `held_out` are programs by name that its best one is fought against; without
+    them those of the settings, or the domain's starters."""
+    settings = load_settings(folder)
+    domain = settings.open_domain(threads=None)
+    histories = read_history(settings, folder, domain)
+    archives = [history.archive for history in histories if history.archive is not None]
+    archives = archives or [Archive(domain.axes, MIXED)]
+    raw, common = merge_raw(archives), merge_in_common(domain, archives)
+    makers = makers_of(histories)
+    cells_raw, cells_common = cells_of(raw, makers), cells_of(common, makers)
+    best = common.best
+    events = list(heapq.merge(*(history.events for history in histories), key=lambda event: event.time))
+    spent = {
+        measure: sum(history.spent.get(measure, 0) for history in histories)
+        for measure in ("calls", "tokens", "microdollars")
+    }
+    return Summary(
+        finished=all(history.done for history in histories),
+        coverage=coverage(raw),
+        cells=len(raw),
+        capacity=raw.capacity,
+        qd_score=qd_score(raw),
+        qd_score_common=qd_score(common),
+        coverage_common=coverage(common),
+        best=max((cell.fitness for cell in cells_raw), default=0.0),
+        best_common=0.0 if best is None else common.fitness(best),
+        best_source="" if best is None else best.source,
+        best_model="" if best is None else _maker(makers, best.digest, best.origin.model)[0],
+        calls=spent["calls"],
+        tokens=spent["tokens"],
+        microdollars=spent["microdollars"] if _is_priced(settings) else None,
+        simulations=sum(history.battles for history in histories),
+        shared_bytes=sum(history.shared_bytes for history in histories),
+        nodes=[_node(history) for history in histories],
+        models=_models(settings, histories, events, makers),
+        axes=list(domain.axes),
+        cells_raw=cells_raw,
+        cells_common=cells_common,
+        curve=_curve(events, raw.capacity),
+        held_out=None if best is None else _held_out(settings, domain, best.source, held_out),
+    )
+
+
+Makers = dict[str, tuple[str, str]]
+"""Digest → model and node that first proposed the program in this run. What a peer says about the origin of
+its champion is only used for programs that nobody here made."""
+
+
+def makers_of(histories: Sequence[NodeHistory]) -> Makers:
+    made = sorted(
+        (time, history.name, history.model, digest)
+        for history in histories
+        for digest, time in history.made.items()
+    )
+    makers: Makers = {}
+    for _, name, model, digest in made:
+        makers.setdefault(digest, (model, name))
+    return makers
+
+
+def _maker(makers: Makers, digest: str, model: str, node: str = "") -> tuple[str, str]:
+    return makers.get(digest, (model or "unknown", node))
+
+
+def cells_of(archive: Archive, makers: Makers) -> list[CellSummary]:
+    return [
+        CellSummary(
+            cell,
+            archive.fitness(elite),
+            *_maker(makers, elite.digest, elite.origin.model, elite.origin.node),
+            elite.digest,
+        )
+        for cell, elite in archive.items()
+    ]
+
+
+def _node(history: NodeHistory) -> NodeSummary:
+    return NodeSummary(
+        name=history.name,
+        model=history.model,
+        calls=history.spent.get("calls", 0),
+        tokens=history.spent.get("tokens", 0),
+        proposals=history.proposals,
+        valid=history.valid,
+        duplicates=history.duplicates,
+        timeouts=history.timeouts,
+        accepted=history.accepted,
+        champions_received=history.received,
+        cells=0 if history.archive is None else len(history.archive),
+        rounds=history.state.course.round,
+        niche_novelty=history.novelty,
+        ended=history.ended,
+        repaired=history.repaired,
+        held_to_grammar=history.held_to_grammar,
+    )
+
+
+def _models(
+    settings: EvolveSettings, histories: Sequence[NodeHistory], events: Sequence[Event], makers: Makers
+) -> list[ModelSummary]:
+    fills = []
+    for event in events:
+        for placed in event.fills:
+            model, _ = _maker(makers, placed.digest, placed.model)
+            if model != STARTER:
+                fills.append(Fill(placed.cell, model, placed.digest))
+    shares = contributions(fills)
+    found = []
+    for model in dict.fromkeys(settings.models):
+        of_model = [history for history in histories if history.model == model]
+        answered = sum(history.proposals for history in of_model)
+        share = shares.get(model, NOTHING)
+        found.append(
+            ModelSummary(
+                model=model,
+                calls=sum(history.spent.get("calls", 0) for history in of_model),
+                tokens=sum(history.spent.get("tokens", 0) for history in of_model),
+                valid_rate=sum(history.valid for history in of_model) / answered if answered else None,
+                first_cells=share.first,
+                last_cells=share.last,
+                unique_cells=share.unique,
+            )
+        )
+    return found
+
+
+def _curve(events: Sequence[Event], capacity: int) -> list[Point]:
+    """At most MOST_POINTS points, evenly spaced in calls, the last one included."""
+    archives: dict[str, dict[Cell, float]] = {}
+    calls: dict[str, int] = {}
+    total = sum({event.node: event.calls for event in events}.values())
+    step = max(1, math.ceil(total / MOST_POINTS))
+    points: list[Point] = []
+    due = step
+    for number, event in enumerate(events, start=1):
+        if event.happened.step == "open":
+            archives[event.node] = {}
+        archive = archives.setdefault(event.node, {})
+        for placed in event.fills:
+            archive[placed.cell] = placed.fitness
+        calls[event.node] = event.calls
+        spent = sum(calls.values())
+        if spent >= due or number == len(events):
+            merged: dict[Cell, float] = {}
+            for one in archives.values():
+                for cell, fitness in one.items():
+                    merged[cell] = max(fitness, merged.get(cell, fitness))
+            points.append(Point(spent, len(merged) / capacity, math.fsum(merged.values())))
+            due = spent + step
+    return points
+
+
+def _held_out(
+    settings: EvolveSettings, domain: Domain, source: str, given: Mapping[str, str] | None
+) -> HeldOut | None:
+    if given is not None:
+        return fight_held_out(domain, source, given, "held out")
+    if settings.held_out is not None:
+        folder = Path(settings.held_out)
+        return fight_held_out(domain, source, read_programs(folder), folder.name)
+    return fight_held_out(domain, source, domain.starters(), STARTERS)
+
+
+def _is_priced(settings: EvolveSettings) -> bool:
+    prices = {name: own_price(*given) for name, given in settings.prices.items()}
+    return all(price_for(parse_spec(model), prices).state != "unpriced" for model in settings.models)

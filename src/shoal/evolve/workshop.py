@@ -1,0 +1,152 @@
+"""The outside of a search: the model writes, the domain evaluates, and both happen away from the node.
+
+Each step runs in a thread of its own, so that calls wait beside each other and the compiled engine, which
+lets go of the interpreter, plays on as many cores as there are. The answer carries the evaluation: it is
+a function of program and arena, the journal keeps it, and no battle is played again on resume.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import msgspec
+
+from shoal.evolve.asking import Asked, Asker
+from shoal.evolve.domain import Candidate, Domain
+from shoal.evolve.elite import Evaluation
+from shoal.evolve.search_state import Arena, SearchState
+from shoal.evolve.settings import EvolveSettings
+from shoal.evolve.steps import (
+    Answer,
+    Close,
+    Closed,
+    Drain,
+    Drained,
+    Open,
+    Opened,
+    Program,
+    Propose,
+    Proposed,
+    Request,
+)
+from shoal.node import Call, Finished, Reply, Threads
+
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+EVALUATIONS = threading.BoundedSemaphore(CORES + 1)
+"""Evaluations at a time in this process: one more than cores, since one of them usually waits for the
+interpreter."""
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A request with what it needs of the state, taken while the state stood still."""
+
+    request: Request
+    arena: Arena | None
+    seen: frozenset[str]
+
+
+class Workshop:
+    """Answers the steps of one node."""
+
+    def __init__(self, settings: EvolveSettings, domain: Domain, asker: Asker) -> None:
+        self._settings = settings
+        self._domain = domain
+        self._asker = asker
+        self._threads: Threads[_Job, Answer] = Threads(self._work)
+
+    def begin(self, call: Call, state: SearchState, request: Request, now: float) -> None:
+        seen = frozenset(state.course.seen) if isinstance(request, Propose) else frozenset()
+        self._threads.begin(call, None, _Job(request, state.arena, seen), now)
+
+    def finished(self, now: float) -> list[Finished[Answer]]:
+        return self._threads.finished(now)
+
+    def wait(self, seconds: float) -> None:
+        self._threads.wait(seconds)
+
+    def next_at(self) -> float | None:
+        return None
+
+    def close(self) -> None:
+        self._threads.close()
+
+    def _work(self, job: _Job) -> Reply[Answer]:
+        request = job.request
+        if isinstance(request, Drain):
+            return Reply(Drained(), {})
+        if isinstance(request, Open):
+            opponents = tuple(self._domain.parse(program.source) for program in request.opponents)
+            programs = [*request.entrants, *(migrant.program for migrant in request.visitors)]
+            found = self._evaluate(programs, opponents, request.seed, self._settings.battles)
+            return Reply(Opened(found), {})
+        assert job.arena is not None
+        if isinstance(request, Close):
+            opponents, battles = job.arena.opponents, self._settings.retest_battles
+            return Reply(Closed(self._evaluate(request.finalists, opponents, request.seed, battles)), {})
+        asked = self._asker.ask(request, self._feedback(request, job.arena))
+        spent = asked.spent
+        cost = {"calls": spent.calls, "tokens": spent.tokens, "microdollars": spent.microdollars}
+        return Reply(self._proposed(asked, job), cost)
+
+    def _proposed(self, asked: Asked, job: _Job) -> Proposed:
+        candidate, arena = asked.candidate, job.arena
+        proposed = Proposed(
+            asked.model,
+            text=asked.text,
+            problem=asked.problem,
+            failure=asked.failure,
+            failed=asked.failed,
+            calls=asked.spent.calls,
+            tokens=asked.spent.tokens,
+            repaired=asked.repaired,
+            grammar=asked.grammar,
+            seconds=asked.seconds,
+        )
+        if candidate is None or arena is None:
+            return proposed
+        evaluation = None
+        if candidate.digest not in job.seen:
+            evaluation = self._evaluate_one(candidate, arena.opponents, arena.seed, arena.battles)
+        return msgspec.structs.replace(
+            proposed,
+            digest=candidate.digest,
+            source=candidate.source,
+            evaluation=evaluation,
+            text="" if asked.text == candidate.source else asked.text,
+        )
+
+    def _feedback(self, request: Propose, arena: Arena) -> str | None:
+        """What the informed mode says about the parent: its score, and whom it does not beat alone."""
+        if request.parent_evaluation is None:
+            return None
+        parent = self._domain.parse(request.parent_source)
+        with EVALUATIONS:
+            (duels,) = self._domain.duel(
+                [parent], arena.opponents, seed=arena.seed, rounds=min(4, arena.battles)
+            )
+        named = [(f"opponent {number}", duel) for number, duel in enumerate(duels, start=1)]
+        return self._domain.feedback(request.parent_evaluation, named)
+
+    def _evaluate(
+        self, programs: Sequence[Program], opponents: Sequence[Candidate], seed: int, battles: int
+    ) -> tuple[Evaluation, ...]:
+        """Several programs beside each other."""
+
+        def evaluate(program: Program) -> Evaluation:
+            return self._evaluate_one(self._domain.parse(program.source), opponents, seed, battles)
+
+        with ThreadPoolExecutor(CORES) as pool:
+            return tuple(pool.map(evaluate, programs))
+
+    def _evaluate_one(
+        self, candidate: Candidate, opponents: Sequence[Candidate], seed: int, battles: int
+    ) -> Evaluation:
+        with EVALUATIONS:
+            (evaluation,) = self._domain.evaluate([candidate], opponents, seed=seed, rounds=battles)
+        return evaluation

@@ -1,0 +1,110 @@
+"""`shoal evolve`, `resume`, `show` and `merge`."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from shoal.cli import archive_map
+from shoal.evolve.elite import Axis
+from shoal.evolve.summary import CellSummary
+from tests.cli.conftest import Shoal
+
+QUICK = (
+    "--set", "corewar.core_size=800", "--set", "corewar.cycles=800", "--set", "corewar.length=20",
+    "--set", "corewar.distance=20", "--set", "battles=3",
+)  # fmt: skip
+
+
+def test_a_search_from_the_command_line(shoal: Shoal, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    models = "builtin:bomber,builtin:random"
+    done = shoal("evolve", "--models", models, "--rounds", 2, "--calls", 31, "--seed", 5, "--out", folder, "--in-process", *QUICK)  # fmt: skip
+    assert done.code == 0, done.err
+    assert "finished; 31 calls" in done.out
+    assert "1-bomber" in done.out
+    assert "down: spawned, across: coverage" in done.out
+    assert "31 of 31 calls" in done.err or "of 31 calls" in done.err
+
+    shown = shoal("show", folder, "--json")
+    summary = json.loads(shown.out)
+    assert summary.keys() >= {"coverage", "qd_score", "qd_score_common", "best", "calls", "tokens", "nodes"}
+    assert summary["calls"] == 31
+    assert [node["calls"] for node in summary["nodes"]] == [16, 15]
+
+    assert shoal("show", folder, "--best").out.strip()
+    resumed = shoal("resume", folder, "--in-process", "--json")
+    assert resumed.code == 0
+    assert json.loads(resumed.out) == summary
+
+    merged = shoal("merge", folder, folder, "--out", tmp_path / "merged", "--json")
+    assert json.loads(merged.out)["qd_score_common"] == pytest.approx(summary["qd_score_common"])
+    assert (tmp_path / "merged" / "archive.json").exists()
+    assert "written to" in shoal("merge", folder, "--out", tmp_path / "again").out
+
+
+def test_a_dry_run_prints_settings_that_can_be_given_back(shoal: Shoal, tmp_path: Path) -> None:
+    printed = shoal("evolve", "--dry-run", "--calls", 77, "--set", "sharing=seeds", *QUICK)
+    assert printed.code == 0
+    (tmp_path / "config.toml").write_text(printed.out)
+    again = shoal("evolve", tmp_path / "config.toml", "--dry-run")
+    assert again.out == printed.out
+    assert "calls = 77" in again.out
+    assert not list(tmp_path.glob("run*"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--models", "gpt-5"), "models[0]: 'gpt-5' does not say what kind of model it is"),
+        (("--set", "warmstart=3"), "warmstart: there is no such setting. Did you mean warm_start?"),
+        (("--set", "corewar.core_size=50"), "length 100 is more than the core size 50"),
+        (("--in-process", "--join", "tcp/host:1"), "--in-process has no network"),
+        (("no-such-file.toml",), "the config cannot be read"),
+        (("--held-out", "no-such-folder"), "no-such-folder is not a folder"),
+    ],
+)
+def test_what_cannot_work_is_one_line(
+    shoal: Shoal, tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    done = shoal("evolve", "--out", tmp_path / "run", *arguments)
+    assert done.code == 2
+    assert words in done.err
+    assert len([line for line in done.err.splitlines() if line.startswith("shoal:")]) == 1
+    assert "Traceback" not in done.err
+
+
+def test_a_node_that_fails_is_a_line_and_an_exit_code(shoal: Shoal, tmp_path: Path) -> None:
+    models = "builtin:bomber,fake:error=authentication"
+    done = shoal("evolve", "--models", models, "--calls", 20, "--rounds", 1, "--out", tmp_path / "run", "--in-process", *QUICK)  # fmt: skip
+    assert done.code == 2
+    lines = [line for line in done.err.splitlines() if line.startswith("shoal:")]
+    assert lines == [
+        "shoal: 2-error-authentication (fake:error=authentication): fake:error=authentication fails as it was asked to"
+    ]
+    assert "not finished; 1" in done.out
+
+
+@pytest.mark.parametrize("verb", ["show", "resume"])
+def test_a_folder_that_is_no_run(shoal: Shoal, tmp_path: Path, verb: str) -> None:
+    done = shoal(verb, tmp_path)
+    assert done.code == 2
+    assert "not a run folder" in done.err
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_map_of_an_archive(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    """Every shade can be drawn, and the text is the same on a terminal and in a pipe."""
+    monkeypatch.setattr(archive_map, "on_terminal", lambda: terminal)
+    cells = [CellSummary((row, row), row / 5, f"model {row % 2}", "n", "d") for row in range(6)]
+    archive_map.print_map([Axis("spawned", (1, 2, 3, 4, 5)), Axis("coverage", (10, 20, 30, 40, 50))], cells)
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
+    assert len(lines) == 8
+    assert lines[1].split() == ["<1", "0.00", "A", "·", "·", "·", "·", "·"]
+    assert lines[6].split() == ["≥5", "·", "·", "·", "·", "·", "1.00", "B"]
+    assert lines[7] == "down: spawned, across: coverage; A model 0, B model 1"

@@ -1,0 +1,51 @@
+"""Searches that take a second: a small core, few battles, few calls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from shoal.corewar import Settings
+from shoal.evolve.domains.corewar import CoreWar
+from shoal.evolve.history import NodeHistory, read_history
+from shoal.evolve.prompts import Prompts, generic_prompts
+from shoal.evolve.running import load_settings
+from shoal.evolve.settings import CoreWarRules, EvolveSettings
+
+RULES = CoreWarRules(core_size=800, cycles=800, processes=100, length=20, distance=20)
+FOUR = ("builtin:bomber", "builtin:replicator", "builtin:scanner", "builtin:random")
+
+
+def small(**changes: Any) -> EvolveSettings:
+    chosen: dict[str, Any] = {
+        "models": FOUR,
+        "calls": 96,
+        "rounds": 3,
+        "battles": 3,
+        "retest_battles": 3,
+        "corewar": RULES,
+    }
+    return EvolveSettings(**{**chosen, **changes})
+
+
+def histories(folder: Path) -> list[NodeHistory]:
+    settings = load_settings(folder)
+    return read_history(settings, folder, settings.open_domain())
+
+
+def archives(folder: Path) -> list[bytes]:
+    """The final archive of each node, as bytes."""
+    return [history.archive.snapshot() for history in histories(folder) if history.archive is not None]
+
+
+class Brief(CoreWar):
+    """Core War with a short prompt, which small language models on a busy machine read in a second."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            Settings(core_size=800, cycles=800, processes=100, length=20, distance=20, stop="play-on")
+        )
+
+    @property
+    def prompts(self) -> Prompts:  # type: ignore[override]
+        return generic_prompts("corewar", "You write warriors in Redcode.")

@@ -1,0 +1,183 @@
+"""A run as processes over the network engine: killed, resumed, and with the budget exactly spent."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from shoal.evolve.running import run
+from shoal.runs import to_toml
+from shoal.runs.journal import read
+from shoal.swarm import Identity
+from tests.evolve.small import FOUR, histories, small
+
+CALLS = 403
+PATIENCE = 90.0
+
+
+@pytest.fixture
+def started() -> Iterator[list[subprocess.Popen[str]]]:
+    processes: list[subprocess.Popen[str]] = []
+    yield processes
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def wait_until(condition: Callable[[], object], what: str) -> None:
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < until, f"not within {PATIENCE} s: {what}"
+        time.sleep(0.02)
+
+
+def shoal(started: list[subprocess.Popen[str]], *arguments: object) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "shoal.cli", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    started.append(process)
+    return process
+
+
+def children_of(parent: int) -> dict[int, int]:
+    """Process id by index of the node: children are started in this order."""
+    listed = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return dict(enumerate(sorted(map(int, listed))))
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def answered(folder: Path) -> list[int]:
+    journals = [folder / "nodes" / name / "journal.jsonl" for name in small().node_names()]
+    return [
+        sum(record.kind == "turn" for record in read(journal)) if journal.exists() else 0
+        for journal in journals
+    ]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc")
+def test_killed_nodes_and_a_killed_run_go_on_and_spend_the_budget_exactly(
+    tmp_path: Path, started: list[subprocess.Popen[str]]
+) -> None:
+    folder, config = tmp_path / "run", tmp_path / "config.toml"
+    config.write_text(to_toml(small(calls=CALLS, rounds=4, battles=12, look_ahead=3)))
+    command = shoal(started, "evolve", config, "--out", folder)
+
+    # One node is killed: the others finish, and one line says what happened.
+    wait_until(lambda: min(answered(folder)) >= 8, "the first turns")
+    children = children_of(command.pid)
+    os.kill(children[1], signal.SIGKILL)
+    out, errors = command.communicate(timeout=PATIENCE)
+    assert command.returncode == 2, errors
+    assert [line for line in errors.splitlines() if "SIGKILL" in line and "2-replicator" in line]
+    nodes = histories(folder)
+    assert [node.done for node in nodes] == [True, False, True, True], errors
+    assert "not finished" in out
+
+    # All are killed, the parent first: the children end with it.
+    before = {node.name: node.events for node in nodes}
+    second = shoal(started, "resume", folder)
+    wait_until(lambda: answered(folder)[1] > len(before["2-replicator"]) + 5, "turns after the resume")
+    orphans = list(children_of(second.pid).values())
+    assert orphans
+    second.kill()
+    second.wait()
+    wait_until(lambda: not any(map(is_alive, orphans)), "the end of the children")
+
+    kept = {path.parent.name: path.read_bytes() for path in folder.glob("nodes/*/journal.jsonl")}
+    third = shoal(started, "resume", folder, "--json")
+    out, errors = third.communicate(timeout=PATIENCE)
+    assert third.returncode == 0, errors
+    summary = json.loads(out)
+    assert summary["finished"]
+    assert summary["calls"] == CALLS
+    assert [node["calls"] for node in summary["nodes"]] == [101, 101, 101, 100]
+    for name, content in kept.items():  # whatever was accepted is still there
+        whole = content[: content.rfind(b"\n") + 1]
+        assert (folder / "nodes" / name / "journal.jsonl").read_bytes().startswith(whole)
+    for node in histories(folder):
+        assert [event.fills for event in node.events][: len(before[node.name])] == [
+            event.fills for event in before[node.name]
+        ]
+    assert any(node.received for node in histories(folder))
+
+
+def test_a_bad_model_stops_its_own_process_only(tmp_path: Path) -> None:
+    """Process mode, without the command line: the reason is one line, and the others do all their calls."""
+    settings = small(models=(FOUR[0], "openai:gpt-5-mini", "local:no-such-file.gguf"), calls=60)
+    assert "OPENAI_API_KEY" not in os.environ
+    ended = run(settings, tmp_path / "run", in_process=False)
+    assert "2-gpt-5-mini (openai:gpt-5-mini): openai:gpt-5-mini needs a key: set OPENAI_API_KEY" in ended
+    assert (
+        "3-no-such-file.gguf (local:no-such-file.gguf): local:no-such-file.gguf is not a GGUF file" in ended
+    )
+    assert "\n" not in ended
+    assert [node.spent.get("calls", 0) for node in histories(tmp_path / "run")] == [20, 0, 0]
+
+
+def test_a_node_from_elsewhere_joins_a_swarm(tmp_path: Path, started: list[subprocess.Popen[str]]) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"tcp/127.0.0.1:{free.getsockname()[1]}"
+    secret = tmp_path / "secret"
+    secret.write_text("a few words that only the swarm knows\n")
+    home, guest = tmp_path / "home", tmp_path / "guest"
+    config = tmp_path / "config.toml"
+    config.write_text(to_toml(small(models=FOUR[:2], calls=20_000, rounds=1000, history=4)))
+    common = ("--swarm", "tests", "--swarm-secret-file", secret)
+    host = shoal(started, "evolve", config, "--out", home, "--listen", address, *common)
+    wait_until(lambda: list(home.glob("nodes/*/journal.jsonl")), "the first journals")
+    key = tmp_path / "guest.key"
+    joined = shoal(
+        started,
+        "evolve",
+        config,
+        "--out",
+        guest,
+        "--models",
+        "builtin:random",
+        "--join",
+        address,
+        "--key",
+        key,
+        *common,
+    )
+    wait_until(key.exists, "the guest's identity")
+    guest_id = Identity.load(key).node_id
+    wait_until(lambda: len(authors_in(guest) - {guest_id}) == 2, "champions of both hosts at the guest")
+    wait_until(lambda: guest_id in authors_in(home), "a champion of the guest at its host")
+    for process in (joined, host):
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 130, errors
+        assert "go on with: shoal resume" in out
+    for folder in (home, guest):
+        assert not [
+            path for path in folder.rglob("*") if path.is_file() and b"few words" in path.read_bytes()
+        ]
+
+
+def authors_in(folder: Path) -> set[str]:
+    return {
+        json.loads(bytes(record.payload))["author"]
+        for journal in folder.glob("nodes/*/journal.jsonl")
+        for record in read(journal)
+        if record.kind == "arrived"
+    }
