@@ -9,11 +9,13 @@ import typer
 from shoal import __version__
 from shoal.cli.assemble import assemble
 from shoal.cli.battle import battle
+from shoal.cli.compare import compare
 from shoal.cli.doctor import doctor
 from shoal.cli.info import info
 from shoal.cli.invite import invite
 from shoal.cli.peers import peers
 from shoal.cli.relay import relay
+from shoal.cli.report import report
 from shoal.cli.tournament import tournament
 from shoal.cli.watch import watch
 
@@ -50,5 +52,5 @@ def shoal(
     """
 
 
-for verb in (battle, assemble, tournament, watch, relay, peers, invite, doctor, info):
+for verb in (battle, assemble, tournament, watch, compare, report, relay, peers, invite, doctor, info):
     app.command()(verb)
