@@ -10,7 +10,19 @@ import pytest
 from tests.cli.conftest import Shoal
 
 HEAVY = ("numpy", "rich", "pygments", "shoal.corewar", "torch", "markdown_it", "ctypes")
-VERBS = ("evolve", "resume", "show", "merge", "battle", "assemble", "tournament", "watch", "info")
+VERBS = (
+    "evolve",
+    "resume",
+    "show",
+    "merge",
+    "compare",
+    "report",
+    "battle",
+    "assemble",
+    "tournament",
+    "watch",
+    "info",
+)
 
 
 def loaded_by(code: str) -> set[str]:

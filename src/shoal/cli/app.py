@@ -9,6 +9,7 @@ import typer
 from shoal import __version__
 from shoal.cli.assemble import assemble
 from shoal.cli.battle import battle
+from shoal.cli.compare import compare
 from shoal.cli.doctor import doctor
 from shoal.cli.evolve import evolve
 from shoal.cli.info import info
@@ -16,6 +17,7 @@ from shoal.cli.invite import invite
 from shoal.cli.merge import merge
 from shoal.cli.peers import peers
 from shoal.cli.relay import relay
+from shoal.cli.report import report
 from shoal.cli.resume import resume
 from shoal.cli.show import show
 from shoal.cli.tournament import tournament
@@ -60,6 +62,8 @@ for verb in (
     resume,
     show,
     merge,
+    compare,
+    report,
     battle,
     assemble,
     tournament,

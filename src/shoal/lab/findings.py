@@ -1,0 +1,222 @@
+"""What a comparison found: from the summaries of its runs to `Results`.
+
+The same summaries give the same findings. A half-done comparison has findings too; what is missing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from shoal.evolve.summary import Summary
+from shoal.lab.experiment import Experiment
+from shoal.lab.measures import CURVES, present_measures
+from shoal.lab.tables import (
+    BySeed,
+    best_group,
+    best_of,
+    curve,
+    difference,
+    estimates_of,
+    mean_group,
+    mean_of,
+    mean_points,
+    sentence,
+    too_few,
+    values_of,
+)
+from shoal.runs.results import (
+    ArchiveMap,
+    ArmResults,
+    Axis,
+    Chart,
+    Contest,
+    Curve,
+    Difference,
+    Exhibit,
+    Group,
+    Made,
+    MapCell,
+    Metric,
+    Results,
+    RunValues,
+)
+
+OURS = "heterogeneous"
+BASELINES = ("solo", "homogeneous")
+HEADLINES = ("coverage_common", "qd_score_common", "best_common", "generality", "coverage", "qd_score")
+"""The metrics whose differences are told in sentences; those under common opponents first."""
+
+Summaries = Mapping[str, Mapping[int, Summary]]
+"""By arm and seed."""
+
+
+def findings(experiment: Experiment) -> Results:
+    """All that the finished runs of the comparison show."""
+    plan = experiment.plan
+    summaries: dict[str, dict[int, Summary]] = {arm.name: {} for arm in plan.arms}
+    seconds = 0.0
+    for trial in experiment.trials():
+        if outcome := experiment.outcome(trial.arm, trial.seed):
+            summaries[trial.arm][trial.seed] = msgspec.json.decode(outcome.result, type=Summary)
+            seconds += outcome.seconds
+    present = present_measures([one for by_seed in summaries.values() for one in by_seed.values()])
+    metrics = [one.metric for one in present]
+    arms = []
+    for arm in plan.arms:
+        runs = [
+            RunValues(seed, {one.metric.name: one.of(summary) for one in present})
+            for seed, summary in summaries[arm.name].items()
+        ]
+        bare = ArmResults(arm.name, arm.title, arm.family, runs, {})
+        estimates = estimates_of({metric.name: values_of(bare, metric.name) for metric in metrics})
+        arms.append(msgspec.structs.replace(bare, estimates=estimates))
+    differences, sentences = _compare(arms, metrics)
+    curves = _curves(arms, summaries)
+    named = {one.chart for one in curves}
+    return Results(
+        title=plan.title,
+        seeds=list(plan.seeds),
+        settings={
+            key: value
+            for key, value in plan.arms[0].settings.items()
+            if all(arm.settings.get(key) == value for arm in plan.arms)
+        },
+        metrics=metrics,
+        arms=arms,
+        groups=_groups(arms, metrics),
+        differences=differences,
+        sentences=sentences,
+        charts=[chart for chart in _charts() if chart.name in named],
+        curves=curves,
+        maps=_maps(arms, summaries),
+        best=_best(arms, summaries),
+        failures=experiment.failures(),
+        missing=len(experiment.unfinished()),
+        made=Made(experiment.sessions(), round(seconds, 1)),
+    )
+
+
+def _family(arms: Sequence[ArmResults], family: str) -> list[ArmResults]:
+    return [arm for arm in arms if arm.family == family]
+
+
+def _groups(arms: Sequence[ArmResults], metrics: Sequence[Metric]) -> list[Group]:
+    found = []
+    for family in BASELINES:
+        if members := _family(arms, family):
+            found += [
+                mean_group(f"mean-{family}", f"mean of the {family} arms", members, metrics),
+                best_group(f"best-{family}", f"best {family} arm", members, metrics),
+            ]
+    return found
+
+
+def _compare(arms: Sequence[ArmResults], metrics: Sequence[Metric]) -> tuple[list[Difference], list[str]]:
+    """Heterogeneous less the mean and the best of each baseline family, and less each control."""
+    ours = next((arm for arm in arms if arm.family == OURS), None)
+    if ours is None:
+        return [], []
+    told_of = [metric for metric in metrics if metric.name in HEADLINES]
+    references: dict[str, dict[str, BySeed]] = {}
+    for family in BASELINES:
+        if members := _family(arms, family):
+            references[f"the mean of the {family} arms"] = {
+                metric.name: mean_of([values_of(arm, metric.name) for arm in members]) for metric in told_of
+            }
+            references[f"the best {family} arm"] = {
+                metric.name: values_of(best, metric.name)
+                for metric in told_of
+                if (best := best_of(members, metric)) is not None
+            }
+    for arm in arms:
+        if arm.family not in (OURS, *BASELINES):
+            references[arm.title] = {metric.name: values_of(arm, metric.name) for metric in told_of}
+    by_name = {metric.name: metric for metric in metrics}
+    found: list[Difference] = []
+    sentences = []
+    for against, theirs in references.items():
+        compared = [
+            difference(metric, ours.title, values_of(ours, metric), against, values)
+            for metric, values in theirs.items()
+        ]
+        if told := [one for one in compared if one is not None]:
+            found += told
+            sentences.append(sentence(ours.title, against, told, by_name))
+    if found and all(one.verdict == "too few seeds" for one in found):
+        sentences = [too_few(found)]
+    return found, sentences
+
+
+def _charts() -> list[Chart]:
+    titles = {"coverage": ("Coverage", "cells filled, %"), "qd_score": ("QD-score", "QD-score, raw")}
+    return [
+        Chart(f"{name}-{part}", f"{title}: {words}", "calls of all nodes", y_title)
+        for part, words in (("baselines", "one model and many"), ("controls", "what sharing does"))
+        for name, (title, y_title) in titles.items()
+    ]
+
+
+def _curves(arms: Sequence[ArmResults], summaries: Summaries) -> list[Curve]:
+    """One line per family: baselines are averaged over their arms, and heterogeneous stands in both parts."""
+    found = []
+    for part in ("baselines", "controls"):
+        for name, value in CURVES.items():
+            # Ours first: it is drawn in the same way in both parts.
+            for family in sorted(dict.fromkeys(arm.family for arm in arms), key=lambda one: one != OURS):
+                if family != OURS and (family in BASELINES) != (part == "baselines"):
+                    continue
+                members = _family(arms, family)
+                title = f"{family}, mean of {len(members)}" if len(members) > 1 else members[0].title
+                seeds = set.intersection(*(set(summaries[arm.name]) for arm in members))
+                # Averaged over arms first: what varies by chance is the seed, not the choice of models.
+                runs = [
+                    mean_points(
+                        [
+                            [(float(point.calls), value(point)) for point in summaries[arm.name][seed].curve]
+                            for arm in members
+                        ]
+                    )
+                    for seed in sorted(seeds)
+                ]
+                if one := curve(f"{name}-{part}", title, runs):
+                    found.append(one)
+    return found
+
+
+def _maps(arms: Sequence[ArmResults], summaries: Summaries) -> list[ArchiveMap]:
+    """The archives of the first seed that every arm has finished."""
+    shared = set.intersection(*(set(by_seed) for by_seed in summaries.values()))
+    if not shared:
+        return []
+    seed = min(shared)
+    found = []
+    for arm in arms:
+        summary = summaries[arm.name][seed]
+        axes = [Axis(axis.measure, list(axis.edges)) for axis in summary.axes]
+        models = [model.model for model in summary.models]
+        for evaluation, cells in (("common", summary.cells_common), ("raw", summary.cells_raw)):
+            shown = [MapCell(list(one.cell), one.fitness, one.model) for one in cells]
+            found.append(ArchiveMap(arm.name, arm.title, seed, evaluation, models, axes, shown))
+    return found
+
+
+def _best(arms: Sequence[ArmResults], summaries: Summaries) -> Exhibit | None:
+    """The fittest program of all runs against the common opponents."""
+    runs = [(arm, seed, summary) for arm in arms for seed, summary in summaries[arm.name].items()]
+    if not runs:
+        return None
+    arm, seed, summary = max(runs, key=lambda run: run[2].best_common)
+    held_out = summary.held_out
+    contest = None
+    if held_out is not None:
+        contest = Contest(
+            held_out.name,
+            held_out.warriors,
+            held_out.wins,
+            held_out.ties,
+            held_out.losses,
+            held_out.points_percent,
+        )
+    return Exhibit(arm.title, seed, summary.best_common, summary.best_source, contest)

@@ -1,0 +1,130 @@
+"""The numbers by which runs of a search are compared, each with what it means in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from shoal.evolve.summary import Point, Summary
+from shoal.runs.results import Metric
+
+
+class Measure(NamedTuple):
+    """A metric, and how a run's summary gives it; None where the run has none."""
+
+    metric: Metric
+    of: Callable[[Summary], float | None]
+
+
+def present_measures(summaries: Sequence[Summary]) -> list[Measure]:
+    """Those that some run has."""
+    return [one for one in MEASURES if any(one.of(summary) is not None for summary in summaries)]
+
+
+def _outcome(name: str, title: str, meaning: str, unit: str = "", digits: int = 2) -> Metric:
+    return Metric(name, title, meaning, unit, digits, "greater", "outcome")
+
+
+def _effort(name: str, title: str, meaning: str, unit: str = "", digits: int = 0) -> Metric:
+    return Metric(name, title, meaning, unit, digits, "", "effort")
+
+
+def _generality(summary: Summary) -> float | None:
+    return None if summary.held_out is None else summary.held_out.points_percent
+
+
+def _valid(summary: Summary) -> float | None:
+    answers = sum(node.proposals for node in summary.nodes)
+    return 100 * sum(node.valid for node in summary.nodes) / answers if answers else None
+
+
+def _cost(summary: Summary) -> float | None:
+    return None if summary.microdollars is None else summary.microdollars / 1e6
+
+
+MEASURES = (
+    Measure(
+        _outcome(
+            "coverage_common",
+            "common coverage",
+            "Share of the cells that are filled when every elite is evaluated anew, fitness and measures, "
+            "against one set of opponents that is the same for all arms.",
+            "%",
+            1,
+        ),
+        lambda summary: 100 * summary.coverage_common,
+    ),
+    Measure(
+        _outcome(
+            "qd_score_common", "common QD-score", "Sum of the elites' fitness, evaluated in the same way."
+        ),
+        lambda summary: summary.qd_score_common,
+    ),
+    Measure(
+        _outcome("best_common", "best common fitness", "Greatest fitness, evaluated in the same way.", "", 3),
+        lambda summary: summary.best_common,
+    ),
+    Measure(
+        _outcome(
+            "generality",
+            "generality",
+            "Points of the program that is best by common fitness, alone against each held-out program: "
+            "three for a win, one for a tie, in percent of the most. Without a held-out folder these are the "
+            "starters, which the common opponents are drawn from: then it is no test on unseen programs.",
+            "%",
+            1,
+        ),
+        _generality,
+    ),
+    Measure(
+        _outcome(
+            "coverage",
+            "raw coverage",
+            "Share of the cells that are filled, by what each node measured. The paper's number.",
+            "%",
+            1,
+        ),
+        lambda summary: 100 * summary.coverage,
+    ),
+    Measure(
+        _outcome(
+            "qd_score",
+            "raw QD-score",
+            "Sum of fitness as each node measured it. Fitness grows with the number of opponents, and nodes "
+            "that share have more of them: arms do not compare by it. The paper's number.",
+        ),
+        lambda summary: summary.qd_score,
+    ),
+    Measure(
+        _outcome(
+            "best",
+            "best raw fitness",
+            "Greatest fitness as its node measured it. It grows in the same way.",
+            "",
+            3,
+        ),
+        lambda summary: summary.best,
+    ),
+    Measure(
+        _effort("valid", "valid", "Share of the models' answers that are programs.", "%", 1),
+        _valid,
+    ),
+    Measure(_effort("calls", "calls", "Calls of models, all nodes together."), lambda summary: summary.calls),
+    Measure(
+        _effort("tokens", "tokens", "Tokens into and out of the models."), lambda summary: summary.tokens
+    ),
+    Measure(
+        _effort("simulations", "simulations", "Battles simulated by the search."),
+        lambda summary: summary.simulations,
+    ),
+    Measure(
+        _effort("shared", "shared", "What the nodes sent one another.", "kB", 1),
+        lambda summary: summary.shared_bytes / 1000,
+    ),
+    Measure(_effort("cost", "cost", "Price of the calls, where it is known.", "USD", 4), _cost),
+)
+
+CURVES: dict[str, Callable[[Point], float]] = {
+    "coverage": lambda point: 100 * point.coverage,
+    "qd_score": lambda point: point.qd_score,
+}

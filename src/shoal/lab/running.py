@@ -1,0 +1,220 @@
+"""Doing an experiment's runs side by side, each in a process of its own.
+
+A run that has an outcome is not done again; one that was interrupted is given its folder again and goes on
+from there. A run that fails is recorded and the others go on. When asked to stop, the runs under way are
+asked to stop too. However this process ends, its children end with it.
+"""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import os
+import signal
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from multiprocessing import connection, resource_tracker
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+
+import msgspec
+
+from shoal.errors import ShoalError
+from shoal.lab.experiment import Experiment, Trial
+from shoal.node.drive import Stop
+
+Advance = Callable[[float], None]
+Task = Callable[[Trial, Stop, Advance], bytes | None]
+"""Does a run in `trial.folder`, from its beginning or from where it was left, and gives its result as JSON;
+None if it was asked to stop before. It calls `advance` now and then with the share that is done, 0 to 1.
+It is a function of a module, since another process has to find it."""
+
+LONGEST_WAIT = 0.2
+SECONDS_BETWEEN_ADVANCES = 0.5
+SECONDS_BETWEEN_MARKS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where the experiment stands. `ended` names the run that has just ended, if this is why it is told;
+    `failed` is why it failed. `seconds_left` is None until there is something to go by."""
+
+    finished: int
+    total: int
+    share: float
+    seconds_left: float | None
+    ended: Trial | None = None
+    seconds: float = 0.0
+    failed: str = ""
+
+
+class _Message(msgspec.Struct):
+    """From a child: `share` while it runs; `ended` with the last one, `failed` if it did."""
+
+    share: float = 0.0
+    ended: bool = False
+    failed: str = ""
+
+
+@dataclass(slots=True)
+class _Running:
+    trial: Trial
+    process: SpawnProcess
+    started: float
+    share: float = 0.0
+    share_at_start: float = 0.0
+    heard: bool = False
+    failed: str | None = None
+
+
+def run_trials(
+    experiment: Experiment,
+    task: Task,
+    *,
+    workers: int,
+    stop: Stop,
+    tell: Callable[[Progress], None] = lambda _: None,
+) -> bool:
+    """Does all unfinished runs of the experiment, `workers` at a time. True once every run has an outcome."""
+    total = len(experiment.trials())
+    waiting = deque(experiment.unfinished())
+    running: dict[Connection, _Running] = {}
+    pace = _Pace(total, total - len(waiting))
+    asked_to_stop = False
+    try:
+        while running or (waiting and not stop.requested):
+            while waiting and len(running) < workers and not stop.requested:
+                receiving, one = _start(experiment, task, waiting.popleft())
+                running[receiving] = one
+            if stop.requested and not asked_to_stop:
+                asked_to_stop = True
+                for one in running.values():
+                    one.process.terminate()
+            experiment.mark_time(SECONDS_BETWEEN_MARKS)
+            ready = set(connection.wait(list(running), LONGEST_WAIT))
+            for receiving, one in [entry for entry in running.items() if entry[0] in ready]:
+                if _listen(receiving, one):
+                    tell(pace.progress(running.values()))
+                    continue
+                del running[receiving]
+                receiving.close()
+                if _conclude(experiment, one, asked_to_stop):
+                    pace.finish(one)
+                seconds = time.monotonic() - one.started
+                progress = pace.progress(running.values())
+                tell(replace(progress, ended=one.trial, seconds=seconds, failed=one.failed or ""))
+    finally:
+        for one in running.values():
+            one.process.kill()
+            one.process.join()
+        experiment.mark_time()
+    return not experiment.unfinished()
+
+
+class _Pace:
+    """How far it is, and from the work of this session alone, how long it will take."""
+
+    def __init__(self, total: int, finished: int) -> None:
+        self.total = total
+        self.finished = finished
+        self._began = time.monotonic()
+        self._gained = 0.0
+
+    def finish(self, one: _Running) -> None:
+        self._gained += 1 - one.share_at_start
+        self.finished += 1
+
+    def progress(self, running: Iterable[_Running]) -> Progress:
+        shares = [(one.share, one.share - one.share_at_start) for one in running]
+        done = self.finished + sum(share for share, _ in shares)
+        gained = self._gained + sum(gain for _, gain in shares)
+        passed = time.monotonic() - self._began
+        left = passed * (self.total - done) / gained if gained > 0.05 and passed > 1 else None
+        return Progress(self.finished, self.total, done / self.total, left)
+
+
+def _start(experiment: Experiment, task: Task, trial: Trial) -> tuple[Connection, _Running]:
+    context = multiprocessing.get_context("spawn")  # a fork would copy threads' locks in any state
+    receiving, sending = context.Pipe(duplex=False)
+    process = context.Process(
+        target=_child, args=(task, str(experiment.path), trial, sending), name=f"{trial.arm}/{trial.seed}"
+    )
+    Path(trial.folder).parent.mkdir(parents=True, exist_ok=True)
+    # Ctrl-C reaches children too. They inherit it blocked, and stop when this process asks them to. The
+    # tracker that comes with the first child would unblock it again, so it is started before.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    sending.close()
+    return receiving, _Running(trial, process, time.monotonic())
+
+
+def _listen(receiving: Connection, one: _Running) -> bool:
+    """Takes one message; False if it was the last one or the child has died."""
+    try:
+        message = msgspec.msgpack.decode(receiving.recv_bytes(), type=_Message)
+    except EOFError:
+        return False
+    if not one.heard and not message.ended:
+        one.heard, one.share_at_start = True, message.share
+    one.share = message.share
+    if message.ended:
+        one.failed = message.failed
+    return not message.ended
+
+
+def _conclude(experiment: Experiment, one: _Running, asked_to_stop: bool) -> bool:
+    """Whether the run has an outcome. The failure of one that has none, and was not asked to stop, is
+    recorded."""
+    one.process.join()
+    if experiment.outcome_path(one.trial.arm, one.trial.seed).is_file():
+        one.failed = ""
+        return True
+    if one.failed is None and asked_to_stop:
+        return False
+    if one.failed is None:
+        one.failed = f"its process ended with exit code {one.process.exitcode} and no word"
+    if one.failed:
+        experiment.record_failure(one.trial, one.failed)
+        one.failed = one.failed.partition("\n")[0]
+    return False
+
+
+def _child(task: Task, path: str, trial: Trial, sending: Connection) -> None:
+    """A run in its own process: does the task and writes the outcome itself."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    last = -math.inf
+
+    def advance(share: float) -> None:
+        nonlocal last
+        if time.monotonic() - last >= SECONDS_BETWEEN_ADVANCES:
+            last = time.monotonic()
+            sending.send_bytes(msgspec.msgpack.encode(_Message(min(max(share, 0.0), 1.0))))
+
+    failed = ""
+    began = time.monotonic()
+    try:
+        with Stop() as stop:
+            result = task(trial, stop, advance)
+        if result is not None:
+            Experiment.look(Path(path)).record(trial, result, time.monotonic() - began)
+    except ShoalError as error:
+        failed = f"{error}\n{traceback.format_exc()}"
+    except Exception as error:  # whatever a task does wrong costs this run and no other
+        failed = f"{type(error).__name__}: {error}\n{traceback.format_exc()}"
+    sending.send_bytes(msgspec.msgpack.encode(_Message(1.0, ended=True, failed=failed)))
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        os._exit(1)  # as a kill would; the run's own files are made for that

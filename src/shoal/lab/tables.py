@@ -1,0 +1,148 @@
+"""From the values of runs to what is told: rows with intervals, paired differences, sentences, curves.
+
+Pure functions over numbers by seed; nothing here knows what was measured. A value that a run does not have is
+absent, and a row is made of the seeds that all of its parts have.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+
+from shoal.lab.statistics import FEWEST_RUNS, estimate, paired_difference, superiority, verdict
+from shoal.runs.results import ArmResults, Curve, Difference, Estimate, Group, Metric
+
+BySeed = Mapping[int, float]
+MOST_CURVE_POINTS = 60
+
+
+def values_of(arm: ArmResults, metric: str) -> BySeed:
+    """The metric's values by seed, without the runs that have none."""
+    found = {run.seed: run.values.get(metric) for run in arm.runs}
+    return {seed: value for seed, value in found.items() if value is not None}
+
+
+def estimates_of(values: Mapping[str, BySeed]) -> dict[str, Estimate]:
+    """The estimate of each metric that has values."""
+    return {metric: estimate(list(seeds.values())) for metric, seeds in values.items() if seeds}
+
+
+def mean_of(rows: Sequence[BySeed]) -> BySeed:
+    """Seed by seed the mean over rows, of the seeds that are in all of them."""
+    if not rows:
+        return {}
+    common = [seed for seed in rows[0] if all(seed in row for row in rows)]
+    return {seed: sum(row[seed] for row in rows) / len(rows) for seed in common}
+
+
+def best_of(arms: Sequence[ArmResults], metric: Metric) -> ArmResults | None:
+    """The arm with the best mean, the first of equals. Choosing it by the very values that it is then
+    compared by favours it, which is the side to err on for a baseline."""
+    ranked = [arm for arm in arms if metric.name in arm.estimates]
+    if not ranked:
+        return None
+    sign = -1 if metric.better == "less" else 1
+    return max(ranked, key=lambda arm: sign * arm.estimates[metric.name].value)
+
+
+def mean_group(name: str, title: str, arms: Sequence[ArmResults], metrics: Sequence[Metric]) -> Group:
+    rows = {metric.name: mean_of([values_of(arm, metric.name) for arm in arms]) for metric in metrics}
+    return Group(name, title, estimates_of(rows))
+
+
+def best_group(name: str, title: str, arms: Sequence[ArmResults], metrics: Sequence[Metric]) -> Group:
+    """For each metric that has a better side, the arm that is best by it."""
+    chosen = {metric.name: best_of(arms, metric) for metric in metrics if metric.better}
+    found = {metric: arm for metric, arm in chosen.items() if arm is not None}
+    return Group(
+        name,
+        title,
+        {metric: arm.estimates[metric] for metric, arm in found.items()},
+        {metric: arm.name for metric, arm in found.items()},
+    )
+
+
+def difference(metric: str, ours: str, our: BySeed, against: str, their: BySeed) -> Difference | None:
+    """Ours less theirs over the seeds that both have; None without any."""
+    seeds = [seed for seed in our if seed in their]
+    if not seeds:
+        return None
+    one, other = [our[seed] for seed in seeds], [their[seed] for seed in seeds]
+    found = paired_difference(one, other)
+    return Difference(metric, ours, against, found, superiority(one, other), verdict(found))
+
+
+def sentence(
+    ours: str, against: str, differences: Sequence[Difference], metrics: Mapping[str, Metric]
+) -> str:
+    """What these differences of ours and one other allow to say, better things first."""
+    if any(one.verdict == "too few seeds" for one in differences):
+        return f"{ours} against {against}: {too_few(differences)}"
+    parts: dict[str, list[str]] = {"better": [], "worse": [], "no difference can be shown": []}
+    for one in differences:
+        metric = metrics[one.metric]
+        if one.verdict in ("greater", "less"):
+            word = "better" if one.verdict == metric.better else "worse"
+            parts[word].append(f"{metric.title} ({in_words(one.difference, metric)})")
+        else:
+            parts[one.verdict].append(metric.title)
+    said = [f"{word} in {', '.join(named)}" for word, named in parts.items() if named]
+    return f"{ours} against {against}: {'; '.join(said)}."
+
+
+def too_few(differences: Sequence[Difference]) -> str:
+    runs = min(one.difference.runs for one in differences)
+    seeds = f"{runs} seeds are" if runs > 1 else "one seed is"
+    return (
+        f"{seeds} too few for a claim, which needs {FEWEST_RUNS} or more; the numbers are shown as they are."
+    )
+
+
+def in_words(difference: Estimate, metric: Metric) -> str:
+    """Like "+3.2 points, 95 % interval +1.1 to +5.0"; a difference of percentages is in points."""
+    unit = "points" if metric.unit == "%" else metric.unit
+    shown = [
+        "" if value is None else f"{value:+z,.{metric.digits}f}".replace("-", "−")
+        for value in (difference.value, difference.low, difference.high)
+    ]
+    text = f"{shown[0]} {unit}".strip()
+    return f"{text}, 95 % interval {shown[1]} to {shown[2]}" if shown[1] and shown[2] else text
+
+
+Points = Sequence[tuple[float, float]]
+"""A run's values along x, in the order of x. Its value at x is that of its last point up to x."""
+
+
+def mean_points(runs: Sequence[Points]) -> Points:
+    """The mean over runs, where all have begun and none has ended."""
+    return [(x, sum(values) / len(values)) for x, values in _aligned(runs)]
+
+
+def curve(chart: str, title: str, runs: Sequence[Points]) -> Curve | None:
+    """The same with an interval, at no more than about MOST_CURVE_POINTS places; None if there are none."""
+    aligned = _aligned(runs)
+    if not aligned:
+        return None
+    step = -(-len(aligned) // MOST_CURVE_POINTS)
+    aligned = [*aligned[:-1:step], aligned[-1]]
+    found = [estimate(values) for _, values in aligned]
+    return Curve(
+        chart,
+        title,
+        [x for x, _ in aligned],
+        [one.value for one in found],
+        [one.low for one in found if one.low is not None],
+        [one.high for one in found if one.high is not None],
+    )
+
+
+def _aligned(runs: Sequence[Points]) -> list[tuple[float, list[float]]]:
+    """At each x that some run has a point at, the values of all runs."""
+    if not runs or not all(runs):
+        return []
+    first, last = max(run[0][0] for run in runs), min(run[-1][0] for run in runs)
+    places = [[x for x, _ in run] for run in runs]
+    grid = sorted({x for xs in places for x in xs if first <= x <= last})
+    return [
+        (x, [run[bisect_right(xs, x) - 1][1] for run, xs in zip(runs, places, strict=True)]) for x in grid
+    ]

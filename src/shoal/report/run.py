@@ -1,0 +1,181 @@
+"""The report of one run of a search, from its summary as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from shoal.errors import RunError
+from shoal.report.curves import chart_figure
+from shoal.report.drawing import number
+from shoal.report.heatmap import fitness_figure, greatest_fitness, models_figure
+from shoal.report.markup import Markup, element
+from shoal.report.page import facts, page, program, section, side_by_side
+from shoal.runs.results import ArchiveMap, Axis, Chart, Contest, Curve, MapCell
+
+
+class _Node(msgspec.Struct):
+    name: str
+    model: str
+    calls: int
+    tokens: int
+    proposals: int
+    valid: int
+    duplicates: int
+    accepted: int
+    champions_received: int
+    cells: int
+
+
+class _Point(msgspec.Struct):
+    calls: int
+    coverage: float
+    qd_score: float
+
+
+class _Summary(msgspec.Struct):
+    """What the page reads of a summary; it may hold more."""
+
+    finished: bool
+    coverage: float
+    coverage_common: float
+    qd_score: float
+    qd_score_common: float
+    best: float
+    best_common: float
+    best_source: str
+    calls: int
+    tokens: int
+    simulations: int
+    shared_bytes: int
+    nodes: list[_Node]
+    axes: list[Axis]
+    cells_raw: list[MapCell]
+    cells_common: list[MapCell]
+    curve: list[_Point]
+    held_out: Contest | None
+
+
+def run_page(name: str, summary_json: bytes, settings: Mapping[str, Any], versions: Mapping[str, str]) -> str:
+    """A whole HTML document about the run that is called `name`."""
+    try:
+        summary = msgspec.json.decode(summary_json, type=_Summary)
+    except msgspec.DecodeError as error:
+        raise RunError(f"{name}: this is not the summary of a search: {error}") from error
+    maps = {
+        evaluation: ArchiveMap("", title, 0, evaluation, [], summary.axes, cells)
+        for evaluation, title, cells in (
+            ("common", "common opponents", summary.cells_common),
+            ("raw", "as each node measured", summary.cells_raw),
+        )
+    }
+    models = {
+        model: index
+        for index, model in enumerate(sorted({cell.model for one in maps.values() for cell in one.cells}))
+    }
+    state = "finished" if summary.finished else "not finished"
+    return page(
+        name,
+        [
+            element(
+                "header",
+                element("h1", "Shoal run"),
+                element("p", name, class_="lead"),
+                element("p", f"{len(summary.nodes)} nodes, {summary.calls} calls, {state}."),
+            ),
+            section("Result", _numbers(summary)),
+            section("Nodes", _nodes(summary.nodes)),
+            section("Along the way", side_by_side(_curves(summary.curve))) if summary.curve else Markup(""),
+            section(
+                "Archive",
+                side_by_side(
+                    [
+                        *(fitness_figure(one, greatest_fitness([one])) for one in maps.values()),
+                        models_figure(maps["common"], models),
+                    ],
+                    "figures small",
+                ),
+            ),
+            *_best(summary),
+            section("Settings", facts(settings)),
+            section("Versions", facts(versions)),
+        ],
+    )
+
+
+def _numbers(summary: _Summary) -> Markup:
+    rows = [
+        ("coverage, %", 100 * summary.coverage_common, 100 * summary.coverage),
+        ("QD-score", summary.qd_score_common, summary.qd_score),
+        ("best fitness", summary.best_common, summary.best),
+    ]
+    head = element("tr", *(element("th", text, scope="col") for text in ("", "common", "raw")))
+    body = [
+        element(
+            "tr", element("th", name, scope="row"), *(element("td", number(value, 2)) for value in values)
+        )
+        for name, *values in rows
+    ]
+    told = (
+        "Common: every elite evaluated anew against one set of opponents, the same for all runs. Raw: as "
+        "each node measured, against its own opponents, whose number raises fitness."
+    )
+    effort = (
+        f"{summary.tokens:,} tokens, {summary.simulations:,} battles, {summary.shared_bytes:,} bytes shared."
+    )
+    table = element("table", element("thead", head), element("tbody", *body))
+    return element(
+        "div", element("div", table, class_="wide"), element("p", told, class_="note"), element("p", effort)
+    )
+
+
+def _nodes(nodes: list[_Node]) -> Markup:
+    titles = {
+        "model": "model",
+        "calls": "calls",
+        "tokens": "tokens",
+        "proposals": "proposals",
+        "valid": "valid",
+        "duplicates": "duplicates",
+        "accepted": "accepted",
+        "champions_received": "received",
+        "cells": "cells",
+    }
+    head = element("tr", *(element("th", text, scope="col") for text in ("node", *titles.values())))
+    body = [
+        element(
+            "tr",
+            element("th", node.name, scope="row"),
+            *(element("td", str(getattr(node, field))) for field in titles),
+        )
+        for node in nodes
+    ]
+    table = element("table", element("thead", head), element("tbody", *body))
+    return element("div", table, class_="wide", tabindex=0)
+
+
+def _curves(points: list[_Point]) -> list[Markup]:
+    calls = [float(point.calls) for point in points]
+    drawn = []
+    for title, values in (
+        ("Coverage, %", [100 * point.coverage for point in points]),
+        ("QD-score, raw", [point.qd_score for point in points]),
+    ):
+        chart = Chart(title, title, "calls of all nodes", "all nodes merged")
+        drawn.append(chart_figure(chart, [Curve(title, "merged", calls, values, [], [])], {"merged": 0}))
+    return drawn
+
+
+def _best(summary: _Summary) -> list[Markup]:
+    if not summary.best_source:
+        return []
+    contest = summary.held_out
+    told = contest and (
+        f"Against {contest.warriors} programs ({contest.name}): {contest.wins} won, {contest.ties} tied, "
+        f"{contest.losses} lost; {contest.points_percent:.1f} % of all points."
+    )
+    return [
+        section("The best program", element("p", told) if told else None, program(summary.best_source)),
+    ]

@@ -1,0 +1,205 @@
+"""What an experiment came to, as `results.json`: written by `lab`, read by `report`, knowing neither.
+
+Everything in it follows from the runs of the experiment alone, so the same runs give the same bytes; only
+`made` tells how and when it came about.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from shoal.errors import RunError
+from shoal.runs.files import write_whole
+
+RESULTS = "results.json"
+FORMAT = "shoal.results"
+VERSION = 1
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """The mean of `runs` runs and its 95 % interval; one run has none."""
+
+    value: float
+    low: float | None
+    high: float | None
+    runs: int
+
+
+class Metric(msgspec.Struct, frozen=True):
+    """A number that each run has: what came out, or what went in. `better` is "greater", "less", or "" where
+    neither is."""
+
+    name: str
+    title: str
+    meaning: str
+    unit: str = ""
+    digits: int = 2
+    better: str = ""
+    kind: Literal["outcome", "effort"] = "outcome"
+
+
+class RunValues(msgspec.Struct, frozen=True):
+    seed: int
+    values: dict[str, float | None]
+
+
+class ArmResults(msgspec.Struct, frozen=True):
+    """An arm's finished runs; a metric that some of them lack is not estimated."""
+
+    name: str
+    title: str
+    family: str
+    runs: list[RunValues]
+    estimates: dict[str, Estimate]
+
+
+class Group(msgspec.Struct, frozen=True):
+    """A row made of several arms: "mean of the solo arms". `chosen` names the arm of each metric where the
+    row takes one of them."""
+
+    name: str
+    title: str
+    estimates: dict[str, Estimate]
+    chosen: dict[str, str] = {}
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """Our arm less the other, paired by seed."""
+
+    metric: str
+    ours: str
+    against: str
+    difference: Estimate
+    superiority: float
+    verdict: str
+
+
+class Curve(msgspec.Struct, frozen=True):
+    """A metric along `x`; `low` and `high` are empty where there is no interval."""
+
+    chart: str
+    title: str
+    x: list[float]
+    value: list[float]
+    low: list[float]
+    high: list[float]
+
+
+class Chart(msgspec.Struct, frozen=True):
+    """What the curves with its name are drawn in."""
+
+    name: str
+    title: str
+    x_title: str
+    y_title: str
+
+
+class Axis(msgspec.Struct, frozen=True):
+    measure: str
+    edges: list[float]
+
+
+class MapCell(msgspec.Struct, frozen=True):
+    cell: list[int]
+    fitness: float
+    model: str
+
+
+class ArchiveMap(msgspec.Struct, frozen=True):
+    """The merged archive of one run of `models`. `evaluation` says against whom its numbers were found."""
+
+    arm: str
+    title: str
+    seed: int
+    evaluation: str
+    models: list[str]
+    axes: list[Axis]
+    cells: list[MapCell]
+
+
+class Contest(msgspec.Struct, frozen=True):
+    """One program against a set of others that took no part in its making."""
+
+    name: str
+    warriors: int
+    wins: int
+    ties: int
+    losses: int
+    points_percent: float
+
+
+class Exhibit(msgspec.Struct, frozen=True):
+    """A program worth showing, and where it came from. Its text may come from anyone."""
+
+    arm: str
+    seed: int
+    fitness: float
+    source: str
+    contest: Contest | None = None
+
+
+class Failure(msgspec.Struct, frozen=True):
+    arm: str
+    seed: int
+    message: str
+
+
+class Session(msgspec.Struct, frozen=True):
+    """One time that the command ran. If it was killed, `seconds` lacks its last ones."""
+
+    started_at: str
+    seconds: float
+    workers: int
+    command: list[str]
+    versions: dict[str, str]
+
+
+class Made(msgspec.Struct, frozen=True):
+    sessions: list[Session]
+    run_seconds: float
+
+
+class Results(msgspec.Struct, frozen=True):
+    title: str
+    seeds: list[int]
+    settings: dict[str, Any]
+    metrics: list[Metric]
+    arms: list[ArmResults]
+    groups: list[Group]
+    differences: list[Difference]
+    sentences: list[str]
+    charts: list[Chart]
+    curves: list[Curve]
+    maps: list[ArchiveMap]
+    best: Exhibit | None
+    failures: list[Failure]
+    missing: int
+    made: Made
+    format: str = FORMAT
+    version: int = VERSION
+
+
+def write_results(folder: Path, results: Results) -> Path:
+    path = folder / RESULTS
+    write_whole(path, msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
+    return path
+
+
+def read_results(folder: Path) -> Results:
+    """The results in `folder`; RunError says why there are none."""
+    path = folder / RESULTS
+    try:
+        results = msgspec.json.decode(path.read_bytes(), type=Results)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror}.") from error
+    except msgspec.DecodeError as error:
+        raise RunError(f"{path}: these are not the results of an experiment: {error}.") from error
+    if (results.format, results.version) != (FORMAT, VERSION):
+        raise RunError(
+            f"{path}: this is {results.format} version {results.version}, not {FORMAT} version {VERSION}. "
+            "Run the experiment's command again: its finished runs are kept, the results written anew."
+        )
+    return results

@@ -1,0 +1,158 @@
+"""The page is one well-formed file that asks nobody for anything, and shows foreign text as text."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.errors import RunError
+from shoal.report.drawing import number, ticks
+from shoal.report.experiment import experiment_page, write_report
+from shoal.report.heatmap import bin_label
+from shoal.report.markup import Markup, element, escaped
+from shoal.report.page import program
+from shoal.report.run import run_page
+from shoal.report.tables import markdown
+from shoal.runs.results import Axis, Results, read_results, write_results
+from tests.report.samples import HOSTILE, results
+
+RUN = {
+    "finished": True, "coverage": 0.5, "coverage_common": 0.4, "qd_score": 9.0, "qd_score_common": 4.0,
+    "best": 2.0, "best_common": 1.5, "best_source": HOSTILE, "calls": 60, "tokens": 0, "simulations": 900,
+    "shared_bytes": 1000, "axes": [{"measure": HOSTILE, "edges": [1, 10]}, {"measure": "coverage", "edges": [5]}],
+    "cells_raw": [{"cell": [0, 1], "fitness": 2.0, "model": HOSTILE, "node": "1", "digest": "ab"}],
+    "cells_common": [{"cell": [2, 0], "fitness": 1.5, "model": HOSTILE, "node": "1", "digest": "ab"}],
+    "curve": [{"calls": n, "coverage": n / 100, "qd_score": n / 10} for n in range(1, 60)], "held_out": None,
+    "nodes": [
+        {"name": HOSTILE, "model": HOSTILE, "calls": 60, "tokens": 0, "proposals": 60, "valid": 50,
+         "duplicates": 1, "accepted": 9, "champions_received": 3, "cells": 4, "rounds": 2}
+    ],
+}  # fmt: skip
+
+
+def elements(page: str) -> list[ElementTree.Element]:
+    """Every element; fails unless the page is well-formed."""
+    return list(ElementTree.fromstring(page.removeprefix("<!doctype html>")).iter())
+
+
+def pages() -> list[str]:
+    return [
+        experiment_page(results()),
+        run_page(HOSTILE, msgspec.json.encode(RUN), {"calls": 60, HOSTILE: HOSTILE}, {"shoal": HOSTILE}),
+    ]
+
+
+@pytest.mark.parametrize("page", pages(), ids=["experiment", "run"])
+def test_foreign_text_is_shown_and_never_becomes_markup(page: str) -> None:
+    found = elements(page)
+    tags = {one.tag.rpartition("}")[2] for one in found}
+    assert not tags & {"script", "img", "iframe", "link", "object", "embed", "a", "base", "form"}
+    assert not [key for one in found for key in one.attrib if key.startswith("on")]
+    text = "".join("".join(one.itertext()) for one in found if one.tag == "pre")
+    assert "<script>alert(1)</script>" in text
+    assert "\x1b" not in page
+    assert "\x00" not in page
+
+
+@pytest.mark.parametrize("page", pages(), ids=["experiment", "run"])
+def test_nothing_is_asked_of_anybody(page: str) -> None:
+    assert not re.findall(r"url\(|@import|src=\"|href=", page)
+    assert set(re.findall(r"https?://[^\"\s<]*", page)) == {"http://www.w3.org/2000/svg"}
+    assert "default-src &#x27;none&#x27;" in page
+
+
+def test_the_page_states_how_it_was_made() -> None:
+    page = experiment_page(results(hostile="plain"))
+    for stated in ("shoal plain", "shoal 0.1", "Seeds 0, 1, 2, 3, 4", "62 s", "core_size = 8000"):
+        assert stated in page
+    for shown in ("9 won, 1 tied, 10 lost", "46.7 % of all points", "mov 0, 1", "&lt;1", "≥10k", "1–10"):
+        assert shown in page
+    assert "1 run is missing" in page
+    assert "solo, seed 2 failed: plain" in page
+
+
+def test_an_experiment_without_any_run_has_a_page_too() -> None:
+    bare = msgspec.structs.replace(
+        results("plain"), metrics=[], arms=[], groups=[], differences=[], sentences=[], charts=[], curves=[],
+        maps=[], best=None, failures=[], missing=9,
+    )  # fmt: skip
+    assert "nothing to compare" in experiment_page(bare)
+    assert elements(experiment_page(bare))
+    assert "|" not in markdown(bare)
+
+
+def test_the_table_for_pasting_keeps_its_columns_whatever_is_in_it() -> None:
+    rows = [line for line in markdown(results()).splitlines() if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {4}
+    assert "<script>" not in markdown(results())
+    assert "| heterogeneous | 5 | 2.50 [1.00, 4.00] |" in markdown(results())
+
+
+def test_results_survive_the_disk_and_what_is_not_results_is_refused(tmp_path: Path) -> None:
+    write_results(tmp_path, results())
+    assert read_results(tmp_path) == results()
+    assert write_report(tmp_path).read_text().startswith("<!doctype html>")
+    assert (tmp_path / "results.md").is_file()
+    (tmp_path / "results.json").write_text("{}")
+    with pytest.raises(RunError, match="not the results of an experiment"):
+        read_results(tmp_path)
+    with pytest.raises(RunError, match="cannot be read"):
+        read_results(tmp_path / "nowhere")
+    other = msgspec.structs.replace(results(), version=99)
+    (tmp_path / "results.json").write_bytes(msgspec.json.encode(other))
+    with pytest.raises(RunError, match="version 99"):
+        read_results(tmp_path)
+
+
+@given(st.text())
+def test_any_text_is_well_formed_and_reads_as_it_was(text: str) -> None:
+    parsed = ElementTree.fromstring(element("p", text, title=escaped(text)))
+    shown = parsed.text or ""
+    assert len(shown) == len(text)
+    assert all(a == b or b in "·?" for a, b in zip(text, shown, strict=True))
+
+
+def test_only_markup_is_not_escaped() -> None:
+    assert element("p", "<b>", Markup("<i/>"), class_="x") == '<p class="x">&lt;b&gt;<i/></p>'
+    assert element("line", x1=1.25, stroke_width=2, id=None) == '<line x1="1.2" stroke-width="2"/>'
+
+
+def test_a_very_long_program_is_cut() -> None:
+    assert len(program("x" * 1_000_000)) < 30_000
+
+
+@given(st.floats(-1e9, 1e9), st.floats(-1e9, 1e9))
+def test_ticks_are_few_evenly_spaced_and_around_the_values(one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    found = ticks(low, high)
+    slack = 1e-6 * max(abs(low), abs(high), 1e-9)
+    assert 2 <= len(found) <= 9
+    assert found[0] <= low + slack
+    assert found[-1] >= high - slack
+    assert found == sorted(set(found))
+
+
+def test_numbers_and_bins_for_people() -> None:
+    assert [number(-0.0001, 2), number(-1.5, 1), number(12345.0, 0), number(2.5)] == [
+        "0.00",
+        "−1.5",
+        "12,345",
+        "2.5",
+    ]
+    axis = Axis("spawned", [1.0, 10.0, 10_000.0])
+    assert [bin_label(axis, n) for n in range(4)] == ["<1", "1–10", "10–10k", "≥10k"]
+
+
+def test_a_page_of_a_run_says_what_is_wrong_with_its_summary() -> None:
+    with pytest.raises(RunError, match="not the summary of a search"):
+        run_page("run", b'{"finished": 1}', {}, {})
+
+
+def test_the_format_is_stable() -> None:
+    assert isinstance(msgspec.json.decode(msgspec.json.encode(results()), type=Results), Results)
