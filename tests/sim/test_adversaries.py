@@ -68,6 +68,7 @@ def test_bounded_whatever_comes(peace: Figures) -> None:
 def test_liars_and_askers_cost_little(peace: Figures) -> None:
     liars = figures(Liar, Liar, Liar)
     assert liars.complete == 1.0
+    assert liars.reopened == 0, "honest nodes answer when they are probed"
     assert liars.pulls < peace.pulls + 150
     askers = figures(PullFlooder)
     assert askers.messages < 40 * peace.messages

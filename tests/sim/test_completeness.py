@@ -125,6 +125,36 @@ def test_a_deaf_pair_is_repaired_at_once_and_reopened_in_time() -> None:
     assert author.application.count - newest <= 5, "the lag stays below a few seconds"
     assert receiver.transport.reopened == 1
     assert all(node.transport.reopened == 0 for node in swarm.nodes if node is not receiver)
+    assert not swarm.network.deaf, "which mended it"
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("heard", "within"), [(1, 70.0), (2, 37.0), (4, 37.0)])
+def test_a_node_that_nobody_answers_opens_its_connection_anew(seed: int, heard: int, within: float) -> None:
+    """It wakes with a half-dead connection: it hears a few, is heard by nobody, and gets no answers."""
+    swarm = SimSwarm(
+        6,
+        seed,
+        settings=ExchangeSettings(flush_seconds=0.0),
+        applications=lambda number: Sharing(f"node {number}", interval=0.7, end=95.0),
+    )
+    victim, *others = swarm.nodes
+
+    def wake() -> None:
+        swarm.network.break_connection(victim.transport, [node.transport for node in others[:heard]])
+
+    swarm.at(10.0, lambda: swarm.network.freeze(victim.transport, 8.0))
+    swarm.at(10.0, lambda: swarm.network.partition({victim.transport: 1}))
+    swarm.at(18.0, lambda: swarm.network.partition({victim.transport: 0}))
+    swarm.at(18.0, wake)
+    swarm.run(33.0)
+    assert victim.transport.reopened == 0, "not before it was sure"
+    swarm.run(18.0 + within)
+    assert victim.transport.reopened == 1
+    assert all(node.transport.reopened == 0 for node in others)
+    swarm.run(120.0)
+    assert victim.transport.reopened == 1, "and not again"
+    assert completeness(swarm) == 1.0
 
 
 def test_the_dead_are_no_reason_to_reopen() -> None:

@@ -15,7 +15,7 @@ from shoal.swarm.frame import Bundle, encode
 from shoal.swarm.identity import Identity, id_bytes
 from shoal.swarm.pull import MOST_ANSWER_BYTES, MOST_IDS, Pull, Want
 from shoal.swarm.rejection import Rejection
-from shoal.swarm.repair import LEFT_ALONE, TIMEOUT, UNDER_WAY
+from shoal.swarm.repair import LEFT_ALONE, PROBE_EVERY, TIMEOUT, UNDER_WAY
 from shoal.swarm.transport.memory import MemoryHub, MemoryTransport
 from shoal.swarm.watchdog import Watchdog
 from tests.swarm.samples import NOW, Champion, Rollout, exchange, identity, receive, rollout, run, seal
@@ -250,7 +250,7 @@ def test_the_watchdog_fires_once_and_then_waits(seed: int) -> None:
     for half in range(400):
         now = NOW + half / 2
         fetched(author, now, now)
-        if dog.check([author], now, 1.0):
+        if dog.check([author], False, now, 1.0):
             fired.append(now - NOW)
     assert 15.0 < fired[0] <= 23.5
     assert fired[1] - fired[0] >= 21.0
@@ -261,29 +261,81 @@ def test_the_watchdog_needs_proof_of_life() -> None:
     author = Author("a", 0)
     author.pushed_at, author.pushed_made_at = NOW, int(NOW * 1e6)
     dog = Watchdog(random.Random(1))
-    assert not any(dog.check([author], NOW + second, 1.0) for second in range(100)), (
+    assert not any(dog.check([author], False, NOW + second, 1.0) for second in range(100)), (
         "silence alone is nothing"
     )
     fetched(author, NOW + 100, NOW + 100, count=2)
-    assert not any(dog.check([author], NOW + 100 + second, 1.0) for second in range(20)), (
+    assert not any(dog.check([author], False, NOW + 100 + second, 1.0) for second in range(20)), (
         "two losses are nothing"
     )
     fetched(author, NOW + 130, NOW + 5)
-    assert not any(dog.check([author], NOW + 130 + second, 1.0) for second in range(20)), (
+    assert not any(dog.check([author], False, NOW + 130 + second, 1.0) for second in range(20)), (
         "old frames are nothing"
     )
 
 
-def test_claims_alone_never_reopen_the_connection() -> None:
-    spy = Spy()
-    node = exchange(1, spy)
+def lie(
+    node: Exchange, spy: Spy, liars: list[Identity], seconds: int, honest: Identity | None = None
+) -> list[int]:
+    """Claims of a real author's frames that do not exist, every second; `honest` has no more than its own one
+    frame, which it serves. The seconds in which the connection was reopened."""
     author = identity(2)
     receive(node, [seal(author, 1).encode()])
-    for beat in range(60):
-        for number in range(3):
-            claim(node, identity(10 + number), [known(author, beat + 2)], beat + 1, NOW + beat)
-        run([node], 1.0, NOW + beat)
-    assert spy.reopened_with == []
+    own = seal(honest, 1) if honest else None
+    answered, reopened = 0, []
+    for beat in range(seconds):
+        now = NOW + beat
+        for liar in liars:
+            claim(node, liar, [known(author, beat + 2)], beat + 1, now)
+        if honest:
+            claim(node, honest, [known(honest, 1)], beat + 1, now)
+        before = len(spy.reopened_with)
+        for step in range(10):
+            node.tick(now + step / 10)
+            asked = pulls(spy, node)
+            for to, pull in asked[answered:]:
+                if own is not None and honest is not None and to == honest.node_id:
+                    receive(node, [encode(Bundle(pull.nonce, [own.encode()]))], now + step / 10)
+            answered = len(asked)
+        reopened += [beat] * (len(spy.reopened_with) - before)
+    return reopened
+
+
+def test_claims_alone_never_reopen_the_connection() -> None:
+    """One honest node is enough, however many lie: it answers when it is probed."""
+    spy = Spy()
+    node = exchange(1, spy)
+    assert lie(node, spy, [identity(10), identity(11), identity(12)], 200, honest=identity(3)) == []
+    probes = [pull for to, pull in pulls(spy, node) if to == identity(3).node_id]
+    assert 1 < len(probes) <= 1 + 200 / PROBE_EVERY, "small requests now and then"
+    assert all(pull.size == 1 for pull in probes[1:])
+
+
+def test_one_liar_alone_is_not_even_probed() -> None:
+    spy = Spy()
+    node = exchange(1, spy)
+    assert lie(node, spy, [identity(10)], 200) == []
+    assert node._repair.asked <= 8
+
+
+def test_those_who_are_all_that_is_heard_can_reopen_it_now_and_then() -> None:
+    """Whom a node cannot tell from a dead connection: bounded by the back-off, whatever they are."""
+    spy = Spy()
+    node = exchange(1, spy)
+    reopened = lie(node, spy, [identity(10 + number) for number in range(8)], 900)
+    assert 3 <= len(reopened) <= 13
+    gaps = [later - earlier for earlier, later in pairwise(reopened)]
+    assert min(gaps) >= 21
+    assert min(gaps[2:]) >= 84, "at most every 84 s when it goes on"
+
+
+def test_authors_in_good_standing_are_probed_before_newcomers() -> None:
+    spy = Spy()
+    node = exchange(1, spy)
+    trusted = identity(3)
+    for _ in range(4):
+        node.accounts.credit(trusted.node_id, "verified")
+    assert lie(node, spy, [identity(10 + number) for number in range(40)], 120, honest=trusted) == []
 
 
 def test_frames_that_only_come_by_pull_reopen_it_with_known_endpoints() -> None:

@@ -11,7 +11,7 @@ import gc
 import heapq
 import random
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from math import ceil
@@ -50,7 +50,7 @@ class SimTransport:
     """One participant's access to the simulated network."""
 
     __slots__ = (
-        "_network", "arrived", "group", "inbox", "number", "overflowed", "owner", "published", "refused",
+        "_network", "collected", "group", "inbox", "number", "overflowed", "owner", "published", "refused",
         "reopened", "scheduled", "silent_until", "topics",
     )  # fmt: skip
 
@@ -63,7 +63,7 @@ class SimTransport:
         self.group = 0  # messages pass only between transports of one group
         self.silent_until = 0.0  # frozen until then
         self.scheduled = -1
-        self.published = self.refused = self.arrived = self.overflowed = self.reopened = 0
+        self.published = self.refused = self.collected = self.overflowed = self.reopened = 0
 
     def publish(self, topic: str, message: bytes) -> bool:
         if len(message) > MOST_MESSAGE_BYTES:
@@ -80,9 +80,18 @@ class SimTransport:
         inbox = self.inbox
         if len(inbox) <= limit:
             self.inbox = []
-            return inbox
-        self.inbox = inbox[limit:]
-        return inbox[:limit]
+        else:
+            self.inbox = inbox[limit:]
+            inbox = inbox[:limit]
+        self.collected += len(inbox)
+        return inbox
+
+    def keep_bound(self) -> None:
+        """The oldest messages go if there are too many."""
+        surplus = len(self.inbox) - INBOX_MESSAGES
+        if surplus > 0:
+            del self.inbox[:surplus]
+            self.overflowed += surplus
 
     def endpoints(self) -> Sequence[str]:
         return (f"sim/{self.number}",)
@@ -91,11 +100,13 @@ class SimTransport:
         """The simulated network reaches everyone."""
 
     def reopen(self, neighbours: Sequence[str]) -> None:
+        """Whatever was wrong with this participant's connection is over."""
         self.reopened += 1
-        self._network.note(5, self.number)
+        self._network.renew(self)
 
     def stats(self) -> TransportStats:
-        return TransportStats(self.published, self.refused, self.arrived, self.overflowed, self.reopened)
+        arrived = self.collected + self.overflowed + len(self.inbox)
+        return TransportStats(self.published, self.refused, arrived, self.overflowed, self.reopened)
 
     def close(self) -> None:
         self._network.remove(self)
@@ -110,13 +121,16 @@ class Network:
         self._rate = steps_per_second
         self.link = link or Link()
         self.links: dict[tuple[int, int], Link] = {}  # exceptions, by the numbers of sender and receiver
-        self.deaf: set[tuple[int, int]] = set()  # (sender, receiver): pushes are lost, directed messages pass
+        # What a participant's `reopen` ends. (sender, receiver): pushes are lost, directed messages pass.
+        self.deaf: set[tuple[int, int]] = set()
+        # Nothing it sends arrives, and it gets nothing but the pushes of those named.
+        self.half_dead: dict[int, frozenset[int]] = {}
         self.deliveries = 0
         self.lost = 0
         self._rng = random.Random(f"network {seed}")
         self._step = 0
         self._opened = 0
-        self._messages: dict[int, list[tuple[SimTransport, bytes]]] = {}
+        self._messages: dict[int, list[tuple[Iterable[SimTransport], bytes]]] = {}
         self._timers: dict[int, list[SimTransport]] = {}
         self._steps: list[int] = []
         self._subscribers: dict[str, dict[SimTransport, None]] = {}
@@ -159,6 +173,18 @@ class Network:
         self.note(7, transport.number)
         self._schedule(transport, transport.silent_until)
 
+    def break_connection(self, transport: SimTransport, hears: Iterable[SimTransport] = ()) -> None:
+        """Leaves a participant with a half-dead connection, as a failed reconnect does, until it reopens it:
+        it is heard by nobody, hears the pushes of a few, and gets no answers."""
+        self.half_dead[transport.number] = frozenset(other.number for other in hears)
+        self.note(8, transport.number)
+
+    def renew(self, transport: SimTransport) -> None:
+        """A participant has a new connection."""
+        self.half_dead.pop(transport.number, None)
+        self.deaf = {pair for pair in self.deaf if pair[1] != transport.number}
+        self.note(5, transport.number)
+
     def note(self, event: int, *numbers: int) -> None:
         """Adds something that happened to the digest of the run."""
         self._trace.append(event)
@@ -176,24 +202,48 @@ class Network:
         receivers = self._subscribers.get(topic)
         if not receivers:
             return
-        chance = self._rng.random
-        exceptions = self.links or self.deaf
         link = self.link
+        group = sender.group
+        if self.links or self.deaf or self.half_dead or link.loss or link.duplication:
+            self._send_each(sender, topic, message, receivers)
+            return
+        reached = [other for other in receivers if other.group == group and other is not sender]
+        first, last = self._arrival(link.delay), self._arrival(link.delay + link.jitter)
+        if first == last:
+            # All arrive in the same step whatever is drawn, as is usual with long steps.
+            self._queue(first).append((reached, message))
+        else:
+            chance = self._rng.random
+            for receiver in reached:
+                self._deliver(link.delay + link.jitter * chance(), receiver, message)
+
+    def _send_each(
+        self, sender: SimTransport, topic: str, message: bytes, receivers: Iterable[SimTransport]
+    ) -> None:
+        """Where links differ or lose messages."""
+        chance = self._rng.random
+        directed = topic.startswith("to/")
         for receiver in receivers:
             if receiver is sender or receiver.group != sender.group:
                 continue
-            if exceptions:
-                pair = (sender.number, receiver.number)
-                link = self.links.get(pair, self.link)
-                if pair in self.deaf and not topic.startswith("to/"):
-                    self.lost += 1
-                    continue
-            if link.loss and chance() < link.loss:
+            pair = (sender.number, receiver.number)
+            link = self.links.get(pair, self.link) if self.links else self.link
+            if (
+                (pair in self.deaf and not directed)
+                or (self.half_dead and self._swallowed(sender, receiver, directed))
+                or (link.loss and chance() < link.loss)
+            ):
                 self.lost += 1
                 continue
-            self._deliver_at(self.now + link.delay + link.jitter * chance(), receiver, message)
+            self._deliver(link.delay + link.jitter * chance(), receiver, message)
             if link.duplication and chance() < link.duplication:
-                self._deliver_at(self.now + link.delay + link.jitter * chance(), receiver, message)
+                self._deliver(link.delay + link.jitter * chance(), receiver, message)
+
+    def _swallowed(self, sender: SimTransport, receiver: SimTransport, directed: bool) -> bool:
+        hears = self.half_dead.get(receiver.number)
+        return sender.number in self.half_dead or (
+            hears is not None and (directed or sender.number not in hears)
+        )
 
     def run(self, until: float) -> None:
         """Lets `until` seconds of virtual time, counted from its beginning, come to pass."""
@@ -225,18 +275,16 @@ class Network:
     def _perform(self, step: int) -> None:
         woken: dict[SimTransport, None] = {}
         trace = self._trace
-        for receiver, message in self._messages.pop(step, ()):
-            if receiver.owner is None:
-                continue
-            receiver.arrived += 1
-            inbox = receiver.inbox
-            inbox.append(message)
-            if len(inbox) > INBOX_MESSAGES:
-                del inbox[0]
-                receiver.overflowed += 1
-            trace.append(receiver.number)
-            woken[receiver] = None
-            self.deliveries += 1
+        before = len(trace)
+        for receivers, message in self._messages.pop(step, ()):
+            for receiver in receivers:
+                if receiver.owner is not None:
+                    receiver.inbox.append(message)
+                    trace.append(receiver.number)
+                    woken[receiver] = None
+        for transport in woken:
+            transport.keep_bound()
+        self.deliveries += len(trace) - before
         for transport in self._timers.pop(step, ()):
             if transport.scheduled == step:
                 transport.scheduled = -1
@@ -260,7 +308,7 @@ class Network:
             self._schedule(transport, due)
 
     def _schedule(self, transport: SimTransport, when: float) -> None:
-        step = max(self._step + 1, ceil((when - START) * self._rate - 1e-6))
+        step = self._arrival(when - self.now)
         if transport.scheduled == -1 or step < transport.scheduled or transport.scheduled <= self._step:
             transport.scheduled = step
             timers = self._timers.get(step)
@@ -270,11 +318,18 @@ class Network:
                     heapq.heappush(self._steps, step)
             timers.append(transport)
 
-    def _deliver_at(self, when: float, receiver: SimTransport, message: bytes) -> None:
-        step = max(self._step + 1, ceil((when - START) * self._rate - 1e-6))
+    def _arrival(self, delay: float) -> int:
+        """The step in which something happens that is due in so many seconds; never the present one."""
+        return max(self._step + 1, ceil((self.now + delay - START) * self._rate - 1e-6))
+
+    def _queue(self, step: int) -> list[tuple[Iterable[SimTransport], bytes]]:
+        """What arrives in a step, in the order in which it was sent."""
         messages = self._messages.get(step)
         if messages is None:
             messages = self._messages[step] = []
             if step not in self._timers:
                 heapq.heappush(self._steps, step)
-        messages.append((receiver, message))
+        return messages
+
+    def _deliver(self, delay: float, receiver: SimTransport, message: bytes) -> None:
+        self._queue(self._arrival(delay)).append(((receiver,), message))

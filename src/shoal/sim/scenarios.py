@@ -98,7 +98,7 @@ def large(
         seed,
         settings=settings,
         applications=lambda number: Sharing(f"node {number}", interval=interval, size=size, keep=False),
-        steps_per_second=10,
+        steps_per_second=4,
     )
 
 

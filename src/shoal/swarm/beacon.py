@@ -8,6 +8,8 @@ claim. It may cause a pull; it never counts as presence or progress until a fram
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
+from struct import Struct
 from typing import Annotated
 
 import msgspec
@@ -49,13 +51,25 @@ class Known(msgspec.Struct, array_like=True, frozen=True, gc=False):
         return bool(self.behind >> (self.newest - 1 - number) & 1)
 
 
-class Beacon(msgspec.Struct, array_like=True, frozen=True):
+_key = Struct(">20sQQQ").pack
+
+
+class Beacon(msgspec.Struct, array_like=True, frozen=True, dict=True):
     """What a node announces."""
 
     endpoints: Annotated[
         tuple[Annotated[str, msgspec.Meta(max_length=200)], ...], msgspec.Meta(max_length=MOST_ENDPOINTS)
     ]
     vector: Annotated[tuple[Known, ...], msgspec.Meta(max_length=MOST_ENTRIES)]
+
+    @cached_property
+    def keys(self) -> tuple[bytes, ...]:
+        """Of each entry of the vector, what decides whether it is news."""
+        return tuple(_key(known.author, known.epoch, known.newest, known.latest) for known in self.vector)
+
+    @cached_property
+    def key_set(self) -> frozenset[bytes]:
+        return frozenset(self.keys)
 
 
 def nodes_counted(established: int, newcomers: int, anyone_established: bool) -> int:

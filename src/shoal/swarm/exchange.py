@@ -366,7 +366,7 @@ class Exchange:
             return beacon
         assert isinstance(beacon, Beacon)
         author.endpoints = beacon.endpoints
-        self._repair.note(author.node_id, beacon.vector, self._now)
+        self._repair.note(author.node_id, beacon, self._now)
         return None
 
     def _take_pull(self, author: Author, frame: Frame) -> Rejection | None:
@@ -417,10 +417,12 @@ class Exchange:
         if self._repair.open:
             deadline = min(request.deadline for request in self._repair.open.values())
             self._repair_due = min(self._repair_due, max(deadline, self._now + 0.1))
-        if self._watchdog.check(self._authors, self._now, self._period):
+        unanswered = self._repair.unanswered(self._now, self._period)
+        if self._watchdog.check(self._authors, unanswered, self._now, self._period):
             endpoints = [endpoint for author in self._present() for endpoint in author.endpoints]
             self._rng.shuffle(endpoints)
             self.reopened += 1
+            self._repair.forgive()
             self.transport.reopen(endpoints[:NEIGHBOURS])
 
     def _stalled(self, now: float) -> None:

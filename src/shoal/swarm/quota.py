@@ -25,14 +25,13 @@ class Bucket:
         self._level = float(burst)
         self._at = now
 
-    def available(self, rate: float, burst: float, now: float) -> float:
-        return min(float(burst), self._level + max(0.0, now - self._at) * rate)
-
     def take(self, amount: float, rate: float, burst: float, now: float) -> bool:
         """Takes `amount` if it is there, else nothing."""
         level = self._level
         if now > self._at:
-            level = min(burst, level + (now - self._at) * rate)
+            level += (now - self._at) * rate
+            if level > burst:
+                level = burst
         self._at = now
         if level < amount:
             self._level = level
@@ -42,27 +41,37 @@ class Bucket:
 
 
 class Quota:
-    """What an author may send: frames and bytes. Taken together or not at all."""
+    """What an author may send: frames and bytes. Taken together or not at all. Two buckets in one object,
+    because there is one for every author and every frame passes it."""
 
-    __slots__ = ("_bytes", "_frames")
+    __slots__ = ("_at", "_bytes", "_frames")
 
     def __init__(self, settings: ExchangeSettings, now: float) -> None:
-        self._frames = Bucket(settings.frames_burst, now)
-        self._bytes = Bucket(settings.bytes_per_minute, now)
+        self._frames = float(settings.frames_burst)
+        self._bytes = float(settings.bytes_per_minute)
+        self._at = now
 
     def frames_left(self, settings: ExchangeSettings, now: float) -> int:
         """How many frames would be taken now, as far as their number goes; none while no bytes are left."""
-        if self._bytes.available(settings.bytes_per_minute / 60, settings.bytes_per_minute, now) < 1024:
-            return 0
-        return int(self._frames.available(settings.frames_per_second, settings.frames_burst, now))
+        self._refill(settings, now)
+        return int(self._frames) if self._bytes >= 1024 else 0
 
     def take(self, size: int, settings: ExchangeSettings, now: float) -> bool:
-        rate, burst = settings.bytes_per_minute / 60, settings.bytes_per_minute
-        if self._bytes.available(rate, burst, now) < size:
+        self._refill(settings, now)
+        if self._frames < 1.0 or self._bytes < size:
             return False
-        if not self._frames.take(1.0, settings.frames_per_second, settings.frames_burst, now):
-            return False
-        return self._bytes.take(size, rate, burst, now)
+        self._frames -= 1.0
+        self._bytes -= size
+        return True
+
+    def _refill(self, settings: ExchangeSettings, now: float) -> None:
+        elapsed = now - self._at
+        self._at = now
+        if elapsed > 0.0:
+            frames = self._frames + elapsed * settings.frames_per_second
+            self._frames = frames if frames < settings.frames_burst else settings.frames_burst
+            size = self._bytes + elapsed * settings.bytes_per_minute / 60
+            self._bytes = size if size < settings.bytes_per_minute else settings.bytes_per_minute
 
 
 class VerificationBudget:

@@ -8,6 +8,9 @@ Bounds, whatever others claim: 64 numbers and 256 KB per answer, one request per
 two seconds for an answer; a holder that did not answer is left alone, longer each time. Those who never
 delivered anything share one of the four requests, and 64 missing numbers is the most that one claimant can
 make known. So a liar costs one small request now and then, and is asked last.
+
+When nothing is answered for a while, a few of those who are heard are asked for what they must hold if they
+are honest (a probe): that tells holders that lie from a connection that is half dead.
 """
 
 from __future__ import annotations
@@ -18,12 +21,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from shoal.swarm.authors import Authors
-from shoal.swarm.beacon import Known, vector_lives
+from shoal.swarm.beacon import Beacon, Known, vector_lives
 from shoal.swarm.frame import NONCE_BYTES
 from shoal.swarm.identity import NodeId, id_bytes, id_text
 from shoal.swarm.pull import MOST_ANSWER_BYTES, MOST_IDS, Pull, Want
 from shoal.swarm.settings import ExchangeSettings
 from shoal.swarm.shards import Following, shard_of
+from shoal.swarm.watchdog import Unanswered
 
 Id: TypeAlias = tuple[NodeId, int, int]
 """Author, epoch, number in its log; number 0 stands for its registers."""
@@ -31,6 +35,10 @@ Id: TypeAlias = tuple[NodeId, int, int]
 UNDER_WAY = 4
 TIMEOUT = 2.0
 LEFT_ALONE, LEFT_ALONE_LONGEST = 4.0, 64.0
+PROBES = 4
+PROBE_TIMEOUT = 8.0
+"""Longer than for other pulls, so that a slow machine is not taken for a dead connection."""
+PROBE_EVERY = 16.0
 MOST_CLAIMS = 256
 MOST_MISSING = 1024
 MOST_HOLDERS = 1024
@@ -38,9 +46,9 @@ MOST_HOLDERS = 1024
 
 @dataclass(slots=True)
 class Claim:
-    """A vector, when it came, and whether everything in it is here already."""
+    """A beacon, when it came, and whether everything in its vector is here already."""
 
-    vector: tuple[Known, ...]
+    beacon: Beacon
     at: float
     satisfied: bool = False
 
@@ -65,8 +73,11 @@ class Request:
     holder: NodeId
     ids: frozenset[Id]
     registers: dict[tuple[NodeId, int], int]
+    asked_at: float
     deadline: float
     proven: bool
+    probe: bool
+    unanswered: Unanswered  # where it counts if it fails
 
 
 class Repair:
@@ -90,15 +101,16 @@ class Repair:
         self._claims: dict[NodeId, Claim] = {}
         self._holders: dict[NodeId, Holder] = {}
         self._missing: set[Id] = set()
+        self._unanswered = Unanswered()
         self.open: dict[bytes, Request] = {}
         self.asked = 0
         self.answered = 0
         self.timed_out = 0
 
-    def note(self, claimant: NodeId, vector: tuple[Known, ...], now: float) -> None:
+    def note(self, claimant: NodeId, beacon: Beacon, now: float) -> None:
         """Takes up the vector of a verified beacon."""
         self._claims.pop(claimant, None)
-        self._claims[claimant] = Claim(vector, now)
+        self._claims[claimant] = Claim(beacon, now)
         if len(self._claims) > MOST_CLAIMS:
             oldest_newcomer = next((node for node in self._claims if not self._standing(node)[0]), None)
             del self._claims[oldest_newcomer or next(iter(self._claims))]
@@ -107,9 +119,18 @@ class Repair:
         """After a stall of this node: what it believed about others is out of date."""
         self._claims.clear()
         self._missing.clear()
+        self.forgive()
+
+    def forgive(self) -> None:
+        """After a stall, or with a new connection: that somebody did not answer means nothing any more."""
         self.open.clear()
+        self._unanswered = Unanswered()
         for holder in self._holders.values():
             holder.strikes, holder.until = 0, 0.0
+
+    def unanswered(self, now: float, period: float) -> bool:
+        """Whether nobody answers this node any more, as far as pulls and probes can tell."""
+        return self._unanswered.broken(now, period)
 
     def waiting(self) -> bool:
         """Whether something is known to be missing or under way."""
@@ -119,17 +140,19 @@ class Repair:
         """One tick: the pulls to send now."""
         self._expire(now, period)
         holders, claimed = self._survey(now)
-        under_way = {wanted for request in self.open.values() for wanted in request.ids}
+        under_way = {wanted for request in self._pulls() for wanted in request.ids}
         due = [wanted for wanted in holders if wanted in self._missing and wanted not in under_way]
         self._missing = set(holders)
-        if not due:
-            return []
-        chosen = self._assign(self._in_order(due, now), holders)
-        return [self._request(holder, ids, claimed, now) for holder, ids in chosen.items()]
+        chosen = self._assign(self._in_order(due, now), holders) if due else {}
+        pulls = [self._request(holder, ids, claimed, now) for holder, ids in chosen.items()]
+        if self._unanswered.doubtful(now, period):
+            pulls += self._probe(now)
+        return pulls
 
     def settle(self, nonce: bytes, delivered: int, size: int, now: float) -> None:
         """Closes a request: an answer that brought what was asked, or as much as fits, counts as one."""
         request = self.open.pop(nonce)
+        self._unanswered = Unanswered(not_before=self._unanswered.not_before)
         holder = self._holder(request.holder)
         if delivered and (4 * delivered >= len(request.ids) or 2 * size >= MOST_ANSWER_BYTES):
             holder.strikes, holder.until = 0, 0.0
@@ -147,36 +170,24 @@ class Repair:
         for nonce, request in list(self.open.items()):
             if request.deadline <= now:
                 self._holder(request.holder).strike(now)
+                established, _ = self._standing(request.holder)
+                request.unanswered.fail(request.holder, established, request.asked_at, request.probe)
                 self.timed_out += 1
                 del self.open[nonce]
-        for claimant in [
-            node for node, claim in self._claims.items() if now - claim.at > vector_lives(period)
-        ]:
+        lives = vector_lives(period)
+        for claimant in [node for node, claim in self._claims.items() if now - claim.at > lives]:
             del self._claims[claimant]
 
     def _survey(self, now: float) -> tuple[dict[Id, list[NodeId]], dict[tuple[NodeId, NodeId, int], int]]:
         """What is missing, each with those who claim to hold it; and how far each one's registers go."""
         holders: dict[Id, list[NodeId]] = {}
         claimed: dict[tuple[NodeId, NodeId, int], int] = {}
-        open_claims = [(node, claim) for node, claim in self._claims.items() if not claim.satisfied]
-        if not open_claims:
-            return holders, claimed
-        by_id = self._authors.by_id
-        open_claims.sort(key=lambda pair: self._standing(pair[0]), reverse=True)
-        for claimant, claim in open_claims:
+        for claimant, claim, news in self._news():
             room = MOST_IDS
             needed = False
             holder = self._holders.get(claimant)
             alone = holder is not None and holder.until > now
-            for known in claim.vector:
-                author = by_id.get(id_text(known.author))
-                if author is not None and (epoch := author.epochs.get(known.epoch)) is not None:
-                    # The usual case, tested here because there are many: nothing in it is news.
-                    log, latest = epoch.log, epoch.latest
-                    if known.newest <= (0 if log is None else log.contiguous) and known.latest <= (
-                        0 if latest is None else latest.contiguous
-                    ):
-                        continue
+            for known in news:
                 ids = self._needed(known, room, now)
                 if not ids:
                     continue
@@ -195,6 +206,38 @@ class Repair:
                     break
             claim.satisfied = not needed
         return holders, claimed
+
+    def _news(self) -> list[tuple[NodeId, Claim, list[Known]]]:
+        """Claims with what in them goes beyond what is here, claimants in good standing first. Many vectors
+        say the same, and mostly what is known, so each entry is looked at once."""
+        found: list[tuple[NodeId, Claim, list[Known]]] = []
+        settled: set[bytes] = set()
+        by_id = self._authors.by_id
+        for claimant, claim in self._claims.items():
+            if claim.satisfied:
+                continue
+            news: list[Known] = []
+            beacon = claim.beacon
+            unsettled = beacon.key_set - settled
+            if unsettled:
+                for key, known in zip(beacon.keys, beacon.vector, strict=True):
+                    if key not in unsettled:
+                        continue
+                    author = by_id.get(id_text(known.author))
+                    if author is not None and (epoch := author.epochs.get(known.epoch)) is not None:
+                        log, latest = epoch.log, epoch.latest
+                        if known.newest <= (0 if log is None else log.contiguous) and known.latest <= (
+                            0 if latest is None else latest.contiguous
+                        ):
+                            settled.add(key)
+                            continue
+                    news.append(known)
+            if news:
+                found.append((claimant, claim, news))
+            else:
+                claim.satisfied = True
+        found.sort(key=lambda entry: self._standing(entry[0]), reverse=True)
+        return found
 
     def _needed(self, known: Known, room: int, now: float) -> list[Id]:
         """What this entry says its sender holds and this node does not, newest first."""
@@ -245,9 +288,10 @@ class Repair:
 
     def _assign(self, due: list[Id], holders: dict[Id, list[NodeId]]) -> dict[NodeId, list[Id]]:
         """Packs what is due into as few requests as there are places for."""
-        busy = {request.holder for request in self.open.values()}
-        places = UNDER_WAY - len(self.open)
-        place_for_unproven = all(request.proven for request in self.open.values())
+        under_way = self._pulls()
+        busy = {request.holder for request in under_way}
+        places = UNDER_WAY - len(under_way)
+        place_for_unproven = all(request.proven for request in under_way)
         chosen: dict[NodeId, list[Id]] = {}
         for wanted in due:
             able = holders[wanted]
@@ -267,8 +311,36 @@ class Repair:
             chosen[holder].append(wanted)
         return chosen
 
+    def _pulls(self) -> list[Request]:
+        """What is under way and no probe."""
+        return [request for request in self.open.values() if not request.probe]
+
+    def _probe(self, now: float) -> list[tuple[NodeId, Pull]]:
+        """Asks a few of those who are heard, those in good standing first, for something of their vectors,
+        here or not: an honest holder answers. Also those who are left alone, since the fault may be here."""
+        self._unanswered.not_before = now + PROBE_EVERY
+        able = [
+            (node, known)
+            for node, claim in self._claims.items()
+            if (known := next(filter(_held, claim.beacon.vector), None)) is not None
+        ]
+        self._rng.shuffle(able)
+        able.sort(key=lambda pair: not self._standing(pair[0])[0])
+        pulls = []
+        for holder, known in able[:PROBES]:
+            author = id_text(known.author)
+            wanted = (author, known.epoch, known.newest if 0 < known.oldest <= known.newest else 0)
+            claimed = {(holder, author, known.epoch): known.latest}
+            pulls.append(self._request(holder, [wanted], claimed, now, probe=True))
+        return pulls
+
     def _request(
-        self, holder: NodeId, ids: list[Id], claimed: dict[tuple[NodeId, NodeId, int], int], now: float
+        self,
+        holder: NodeId,
+        ids: list[Id],
+        claimed: dict[tuple[NodeId, NodeId, int], int],
+        now: float,
+        probe: bool = False,
     ) -> tuple[NodeId, Pull]:
         numbers: dict[tuple[NodeId, int], list[int]] = {}
         for node, epoch, number in ids:
@@ -281,7 +353,16 @@ class Repair:
             (node, epoch): claimed[holder, node, epoch] for node, epoch, number in ids if number == 0
         }
         nonce = self._rng.randbytes(NONCE_BYTES)
-        self.open[nonce] = Request(holder, frozenset(ids), registers, now + TIMEOUT, self._proven(holder))
+        self.open[nonce] = Request(
+            holder,
+            frozenset(ids),
+            registers,
+            now,
+            now + (PROBE_TIMEOUT if probe else TIMEOUT),
+            self._proven(holder),
+            probe,
+            self._unanswered,
+        )
         self.asked += 1
         return holder, Pull(nonce, wants)
 
@@ -300,3 +381,8 @@ class Repair:
                 del self._holders[least]
             holder = self._holders[node] = Holder()
         return holder
+
+
+def _held(known: Known) -> bool:
+    """Whether its sender claims to hold anything of this entry."""
+    return 0 < known.oldest <= known.newest or known.latest > 0

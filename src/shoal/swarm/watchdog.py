@@ -1,19 +1,31 @@
-"""Watchdog: notices that the push path from a living author is broken and asks for a new connection.
+"""Watchdog: notices that the connection is half dead and asks for a new one.
 
-Only what was proven counts. An author is suspect when at least three of its frames had to be fetched since
-the last one that came by itself, and by the author's own clock they span more than the waiting time. So a
-single loss, a quiet author or a claim that nobody can back never closes a connection.
+Two signs, and only what was proven counts.
+
+- The push path from a living author is broken: at least three of its frames had to be fetched since the last
+  one that came by itself, and by the author's own clock they span more than the waiting time. So a single
+  loss, a quiet author or a claim that nobody can back never closes a connection.
+- Nobody answers: for the waiting time none of at least six pulls brought an answer, and among those that
+  failed are probes: requests for what an honest holder has, to nodes that are heard, drawn at random, those
+  in good standing first. Liars cause pulls that nobody can answer, but one honest answer clears the
+  connection, so they would have to be everyone who is drawn.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import inf
 
 from shoal.swarm.authors import Author
 from shoal.swarm.beacon import alive_within, watchdog_waits
+from shoal.swarm.identity import NodeId
 
 FETCHED = 3
+HOLDERS = 2
+DOUBTFUL, UNANSWERED = 3, 6
+"""So many pulls without an answer, and probes are sent; so many, probes among them, and nobody answers."""
 SHORTEST, LONGEST = 30.0, 120.0
 HEALTHY = 60.0
 
@@ -35,11 +47,11 @@ class Watchdog:
         self._fire_at = 0.0
         self._not_before = max(self._not_before, until)
 
-    def check(self, authors: Iterable[Author], now: float, period: float) -> bool:
-        """True when the connection should be opened anew, at once."""
+    def check(self, authors: Iterable[Author], unanswered: bool, now: float, period: float) -> bool:
+        """True when the connection should be opened anew, at once. `unanswered`: see `Unanswered.broken`."""
         patience = watchdog_waits(period)
         recent = alive_within(period) if self._fire_at == 0.0 else patience
-        if not any(suspect(author, now, patience, recent) for author in authors):
+        if not unanswered and not any(suspect(author, now, patience, recent) for author in authors):
             self._fire_at = 0.0
             if now - self._last_suspicion > HEALTHY:
                 self._backoff = SHORTEST
@@ -67,3 +79,38 @@ def suspect(author: Author, now: float, patience: float, recent: float) -> bool:
         and author.pulled_made_at - author.pushed_made_at > patience * 1e6
         and now - author.pulled_at <= recent
     )
+
+
+@dataclass(slots=True)
+class Unanswered:
+    """What came of the pulls that were sent since anyone last answered one; a new object after each answer,
+    also a useless one: it had the right nonce, so both directions work."""
+
+    failed: int = 0
+    since: float = inf
+    probed: bool = False
+    vouched: bool = False  # among those who did not answer is one in good standing
+    not_before: float = 0.0  # of the next probes, whatever comes of these
+    holders: set[NodeId] = field(default_factory=set)
+
+    def fail(self, holder: NodeId, established: bool, asked_at: float, probe: bool) -> None:
+        """A pull got no answer in time."""
+        self.since = min(self.since, asked_at)
+        self.failed += 1
+        self.probed = self.probed or probe
+        self.vouched = self.vouched or established
+        if len(self.holders) < HOLDERS:
+            self.holders.add(holder)
+
+    def doubtful(self, now: float, period: float) -> bool:
+        """Whether it is time to probe: two nodes did not answer, or one in good standing."""
+        return (
+            self.failed >= DOUBTFUL
+            and (self.vouched or len(self.holders) >= HOLDERS)
+            and now - self.since > watchdog_waits(period) / 2
+            and now >= self.not_before
+        )
+
+    def broken(self, now: float, period: float) -> bool:
+        """Whether nobody answers, not even those who were probed."""
+        return self.probed and self.failed >= UNANSWERED and now - self.since > watchdog_waits(period)

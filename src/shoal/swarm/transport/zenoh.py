@@ -32,6 +32,8 @@ OPEN_SECONDS = 3.0
 """How long opening may fail before the constructor gives up: a port may still belong to a predecessor."""
 CLOSE_SECONDS = 3.0
 """How long `close` waits for the engine thread."""
+EXIT_SECONDS = 12.0
+"""How much longer the end of the process waits for it: with a dead link Zenoh takes ten seconds to close."""
 QUIET_SECONDS = 1.0
 """Between closing and opening anew. Routers compute their routes 0.1 s after a change; a node that leaves and
 comes back within one such step stays unheard by some of them for good."""
@@ -68,7 +70,7 @@ class ZenohTransport:
         zenoh.try_init_log_from_env()  # type: ignore[no-untyped-call]  # only where RUST_LOG is set
         self._engine = threading.Thread(target=self._run, name="zenoh-engine", daemon=True)
         self._engine.start()
-        atexit.register(self.close)
+        atexit.register(self._end)
         self._ready.wait(OPEN_SECONDS + 2.0)
         if self._first_error is not None:
             self.close()
@@ -131,9 +133,16 @@ class ZenohTransport:
             first, self._closing, self._open = not self._closing, True, False
             self._wake.notify()
         if first:
-            atexit.unregister(self.close)
             self._engine.join(CLOSE_SECONDS)
             self._inbox.clear()
+        if not self._engine.is_alive():
+            atexit.unregister(self._end)
+
+    def _end(self) -> None:
+        """At the end of the process: waits for what `close` leaves to the engine thread, because a thread
+        that is inside of Zenoh when the interpreter ends aborts the process."""
+        self.close()
+        self._engine.join(EXIT_SECONDS)
 
     # Everything below runs in the engine thread.
 

@@ -18,7 +18,32 @@ from shoal.swarm.transport.queues import Outbox
 
 CLOSE_SECONDS = 12.0
 """How long to wait for Zenoh's `close`, which takes up to ten seconds with a dead link."""
+RECEIVERS_SECONDS = 2.0
+"""How long to wait for the threads of subscribers to end once their session is closed."""
 MOST_PUBLISHERS = 256
+
+
+class Receiver:
+    """A subscriber's callback. Zenoh's binding runs each in a thread of its own and lets go of it when the
+    subscriber ends; if the interpreter ends before it does, it aborts the process. So it is joined here."""
+
+    def __init__(self, arrive: Callable[[zenoh.Sample], None]) -> None:
+        self.callback = zenoh.handlers.Callback(arrive, self._end)
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def join(self, deadline: float) -> bool:
+        """Waits for the thread; False if it had not ended by then."""
+        if not self._ended.wait(max(0.0, deadline - time.monotonic())):
+            return False
+        assert self._thread is not None
+        self._thread.join(max(0.0, deadline - time.monotonic()))
+        return not self._thread.is_alive()
+
+    def _end(self) -> None:
+        """The last thing that is called in the thread."""
+        self._thread = threading.current_thread()
+        self._ended.set()
 
 
 class Session:
@@ -30,6 +55,7 @@ class Session:
         self._prefix = prefix
         self._arrive = arrive
         self._subscribers: dict[str, zenoh.Subscriber[None]] = {}
+        self._receivers: list[Receiver] = []  # also those whose subscribers are gone
         self._publishers: OrderedDict[str, zenoh.Publisher] = OrderedDict()
 
     def declare(self, topics: frozenset[str]) -> int:
@@ -38,11 +64,14 @@ class Session:
         for topic in self.topics - topics:
             with contextlib.suppress(BaseException):
                 self._subscribers.pop(topic).undeclare()  # type: ignore[no-untyped-call]
+        self._receivers = [receiver for receiver in self._receivers if not receiver.join(0.0)]
         for topic in topics - self.topics:
+            receiver = Receiver(self._arrive)
             try:
                 self._subscribers[topic] = self._session.declare_subscriber(
-                    self._prefix + topic, self._arrive, allowed_origin=zenoh.Locality.REMOTE
+                    self._prefix + topic, receiver.callback, allowed_origin=zenoh.Locality.REMOTE
                 )
+                self._receivers.append(receiver)
             except BaseException:
                 failed += 1
         self.topics = topics
@@ -73,8 +102,12 @@ class Session:
     def close(self) -> None:
         """Closes the session in a thread of its own, since that may take long, raise, or never come back."""
         closer = threading.Thread(target=self._close, name="zenoh-close", daemon=True)
-        closer.start()
-        closer.join(CLOSE_SECONDS)
+        try:
+            closer.start()
+        except RuntimeError:  # the interpreter ends: later versions of Python start no more threads then
+            self._close()
+        else:
+            closer.join(CLOSE_SECONDS + RECEIVERS_SECONDS)
 
     def _close(self) -> None:
         # Zenoh would do the first two by itself, but not without panics if neighbours close at the same time.
@@ -84,6 +117,9 @@ class Session:
                 publisher.undeclare()  # type: ignore[no-untyped-call]
         with contextlib.suppress(BaseException):
             self._session.close()  # type: ignore[no-untyped-call]
+        deadline = time.monotonic() + RECEIVERS_SECONDS
+        for receiver in self._receivers:
+            receiver.join(deadline)
 
     def _publisher(self, topic: str) -> zenoh.Publisher:
         publisher = self._publishers.get(topic)
