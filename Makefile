@@ -8,7 +8,7 @@ ENGINE := $(wildcard src/shoal/corewar/mars/*.c src/shoal/corewar/mars/*.h)
 .PHONY: demo test bench soak check oracles clean
 
 demo: $(READY)
-	$(BIN)/shoal tournament --rounds 100
+	$(BIN)/shoal evolve
 
 test: check oracles
 	$(BIN)/python -m pytest -n 2

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 from hypothesis import given
 
@@ -13,8 +11,6 @@ from shoal.evolve.generality import Generality, collective, peak
 from shoal.evolve.metrics import (
     Contribution,
     Fill,
-    bootstrap,
-    bootstrap_difference,
     contributions,
     holders,
     merge_common,
@@ -124,41 +120,3 @@ def test_collective_and_peak() -> None:
     assert collective([one, two]) == Generality(1, 1, 1)
     assert peak([Generality(1, 2, 0), Generality(2, 0, 1), Generality(2, 1, 0)]) == Generality(2, 1, 0)
     assert peak([]) == Generality(0, 0, 0)
-
-
-def test_bootstrap_is_seeded_and_covers_the_mean() -> None:
-    values = [0.2, 0.5, 0.4, 0.9, 0.3]
-    one = bootstrap(values, seed=3)
-    assert one == bootstrap(values, seed=3)
-    assert bootstrap(values, seed=3, resamples=50) != bootstrap(values, seed=4, resamples=50)
-    assert one.value == pytest.approx(0.46)
-    assert one.low < one.value < one.high
-    assert bootstrap(values, level=0.5).high < one.high
-    assert bootstrap([2.0]) == (2.0, 2.0, 2.0)
-    for bad in ([], [math.nan]):
-        with pytest.raises(ConfigError, match="finite values"):
-            bootstrap(bad)
-    with pytest.raises(ConfigError, match="level"):
-        bootstrap(values, level=95)
-
-
-def test_bootstrap_covers_the_truth_as_often_as_it_says() -> None:
-    """20 values of an even distribution: the percentile interval is a little too short, as is known."""
-    import random
-
-    rng = random.Random(1)
-    inside = 0
-    for trial in range(300):
-        low, high = bootstrap([rng.random() for _ in range(20)], seed=trial, resamples=400)[1:]
-        inside += low <= 0.5 <= high
-    assert 0.88 <= inside / 300 <= 0.98
-
-
-def test_differences() -> None:
-    ours, theirs = [1.0, 2.0, 3.0, 4.0], [0.5, 1.5, 2.5, 3.5]
-    assert bootstrap_difference(ours, theirs, paired=True) == (0.5, 0.5, 0.5)
-    apart = bootstrap_difference(ours, theirs)
-    assert apart.value == 0.5
-    assert apart.low < 0 < apart.high
-    with pytest.raises(ConfigError, match="pairs"):
-        bootstrap_difference(ours, theirs[:2], paired=True)

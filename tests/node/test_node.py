@@ -191,6 +191,17 @@ def test_nothing_foreign_stops_a_node() -> None:
     assert exchange.credits == [(1, "rejected", "the verifier raised RecursionError")]
 
 
+def test_an_item_that_cannot_be_journaled_is_refused_and_the_node_goes_on() -> None:
+    unwritable = received(5, (float("inf"), 4))  # type: ignore[arg-type]  # a float is infinite for anyone
+    exchange = ScriptedExchange([[unwritable, received(10, (6, 8), seq=2)]])
+    journal = MemoryJournal()
+    node = make_node(journal, exchange)
+    run(node)
+    assert exchange.credits[0] == (1, "rejected", "cannot be journaled")
+    assert node.state.taught == 1
+    run(make_node(journal))  # and it can be resumed
+
+
 def test_what_the_exchange_refuses_is_recorded_and_the_node_goes_on() -> None:
     journal = MemoryJournal()
     node = make_node(journal, ScriptedExchange(refuse="too large"))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def evolve(
     config: Annotated[
-        Path | None, typer.Argument(metavar="[CONFIG.toml]", help="Settings; options come on top.")
+        Path | None, typer.Argument(metavar="CONFIG.toml", help="Settings; options come on top.")
     ] = None,
     models: Annotated[
         str | None,

@@ -18,8 +18,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from shoal.errors import ConfigError
 from shoal.evolve.archive import Archive
 from shoal.evolve.elite import MIXED, Axis, Cell, Elite, Evaluation
@@ -145,66 +143,6 @@ def contributions(fills: Iterable[Fill]) -> dict[str, Contribution]:
         )
         for model in models
     }
-
-
-class Interval(NamedTuple):
-    """A value with the bootstrap interval around it."""
-
-    value: float
-    low: float
-    high: float
-
-
-def bootstrap(
-    values: Sequence[float], *, seed: int = 0, level: float = 0.95, resamples: int = 10_000
-) -> Interval:
-    """The mean of some runs with its percentile interval. The same arguments give the same numbers; with a
-    single run the interval is that number, which says nothing about its spread."""
-    sample = _sample(values, level)
-    means = _resampled_means(sample, np.random.default_rng(seed), resamples)
-    return Interval(float(sample.mean()), *_percentiles(means, level))
-
-
-def bootstrap_difference(
-    ours: Sequence[float],
-    theirs: Sequence[float],
-    *,
-    paired: bool = False,
-    seed: int = 0,
-    level: float = 0.95,
-    resamples: int = 10_000,
-) -> Interval:
-    """Mean of `ours` less mean of `theirs`. `paired` when both lists are in the order of the same seeds."""
-    one, other = _sample(ours, level), _sample(theirs, level)
-    if paired:
-        if len(one) != len(other):
-            raise ConfigError(f"{len(one)} and {len(other)} values cannot be pairs")
-        return bootstrap((one - other).tolist(), seed=seed, level=level, resamples=resamples)
-    rng = np.random.default_rng(seed)
-    means = _resampled_means(one, rng, resamples) - _resampled_means(other, rng, resamples)
-    return Interval(float(one.mean() - other.mean()), *_percentiles(means, level))
-
-
-_Values = np.ndarray[tuple[int], np.dtype[np.float64]]
-
-
-def _sample(values: Sequence[float], level: float) -> _Values:
-    if not values or not all(map(math.isfinite, values)):
-        raise ConfigError("a bootstrap needs one or more finite values")
-    if not 0 < level < 1:
-        raise ConfigError(f"level {level}: give a number between 0 and 1, such as 0.95")
-    return np.array(list(values), dtype=np.float64)
-
-
-def _resampled_means(sample: _Values, rng: np.random.Generator, resamples: int) -> _Values:
-    drawn = rng.integers(0, len(sample), size=(resamples, len(sample)))
-    means: _Values = sample[drawn].mean(axis=1)
-    return means
-
-
-def _percentiles(means: _Values, level: float) -> tuple[float, float]:
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
 
 
 def holders(archive: Archive) -> Mapping[Cell, str]:

@@ -55,6 +55,7 @@ from shoal.runs.records import (
     Stopped,
     TurnBegun,
     VerdictGiven,
+    decode_payload,
     encode_payload,
     kind_of,
 )
@@ -294,7 +295,14 @@ class Node(Generic[State, Request, Answer, Evidence]):
             return
         for received in self.exchange.gather(self.settings.gather_limit):
             # A restarted exchange hands out again what it fetches again; what is in the journal came already.
-            if self.fold.has_arrived(received) or self.application.kinds.get(received.kind) is None:
+            kind = self.application.kinds.get(received.kind)
+            if kind is None or self.fold.has_arrived(received):
+                continue
+            try:
+                item = encode_payload(received.item, "an item")
+                decode_payload(item, kind.struct, "an item")
+            except RunError:  # e.g. an infinite number: nothing foreign stops a node, also not on resume
+                self.exchange.credit(received, "rejected", "cannot be journaled")
                 continue
             arrived = Arrived(
                 author=received.author,
@@ -305,7 +313,7 @@ class Node(Generic[State, Request, Answer, Evidence]):
                 made_at=received.made_at,
                 arrived_at=received.arrived_at,
                 digest=received.digest.hex(),
-                item=encode_payload(received.item, "an item"),
+                item=item,
             )
             self._record(now, arrived)
 
