@@ -424,3 +424,9 @@ def test_illegal_settings_are_named(changes: dict[str, object], words: str) -> N
         small(**changes).check()
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_local_weights_have_a_short_queue() -> None:
+    settings = small(models=("builtin:bomber", "local:smollm2"), look_ahead=4)
+    assert [settings.look_ahead_of(index) for index in range(2)] == [4, 2]
+    assert small(models=("local:smollm2",), look_ahead=1).look_ahead_of(0) == 1

@@ -110,7 +110,7 @@ def take_seat(
             now=now,
             exchange=exchange,
             settings=NodeSettings(
-                look_ahead=settings.look_ahead,
+                look_ahead=settings.look_ahead_of(index),
                 deadline=settings.deadline + AFTER_DEADLINE if real_time else None,
                 budget=settings.budget_of(index),
                 checkpoint_every=settings.checkpoint_every,

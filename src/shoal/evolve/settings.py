@@ -156,6 +156,12 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
             budget["microdollars"] = _dealt(whole, len(self.models), index)
         return budget
 
+    def look_ahead_of(self, index: int) -> int:
+        """Weights in the node's own process answer one call at a time. One more is asked for, so that battles
+        and calls overlap; others would only wait in line and use up their deadlines."""
+        is_local = parse_spec(self.models[index]).scheme == "local"
+        return min(self.look_ahead, 2) if is_local else self.look_ahead
+
     def calls_until(self, index: int, round_number: int) -> int:
         """Calls that a node may have spent by the end of a round; rounds are counted from 0."""
         return self.share_of_calls(index) * (round_number + 1) // self.rounds
