@@ -12,15 +12,19 @@ from shoal.corewar.instruction import MODE_SYMBOLS
 from shoal.corewar.redcode import assemble_with_warnings
 from shoal.errors import ConfigError
 from shoal.evolve import Prompt, find_domain
+from shoal.evolve.domains.corewar import CoreWar
 from shoal.evolve.prompts import PROGRAM_SHOWN, generic_prompts, load_prompt, load_prompts, redcode_grammar
 from tests.evolve.gbnf import draw, rules_of
 
 PROMPTS = load_prompts("corewar")
 
 
-def test_the_examples_of_the_reference_assemble_and_live() -> None:
-    blocks = re.findall(r"```redcode\n(.*?)```", PROMPTS.system.text, re.DOTALL)
-    assert len(blocks) >= 5
+@pytest.mark.parametrize(("brief", "examples"), [(False, 5), (True, 1)])
+def test_the_examples_of_the_reference_assemble_and_live(brief: bool, examples: int) -> None:
+    text = CoreWar(brief=brief).prompts.system.text
+    assert (len(text) < 800) == brief
+    blocks = re.findall(r"```redcode\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) >= examples
     domain = find_domain("corewar")
     for block in blocks:
         assert assemble_with_warnings(block).warnings == ()

@@ -43,6 +43,7 @@ class CoreWarRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     distance: int = 100
     axes: tuple[str, ...] = ("spawned", "coverage")
     lenient: bool = False
+    brief: bool = False  # explains Redcode to models in 150 tokens instead of 2,300
 
     def domain(self, threads: int | None) -> CoreWar:
         unknown = [name for name in self.axes if name not in _AXES]
@@ -57,7 +58,7 @@ class CoreWarRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
             stop="play-on",
         )
         axes = [_AXES[name] for name in self.axes]
-        return CoreWar(rules, axes=axes, lenient=self.lenient, threads=threads)
+        return CoreWar(rules, axes=axes, lenient=self.lenient, threads=threads, brief=self.brief)
 
 
 class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

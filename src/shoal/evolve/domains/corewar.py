@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from functools import cached_property
 
+import msgspec
+
 from shoal.corewar import (
     Settings,
     Warrior,
@@ -28,7 +30,7 @@ from shoal.evolve.domain import Candidate, Domain, Operator, Outcome
 from shoal.evolve.elite import Axis, Evaluation
 from shoal.evolve.generality import Duel
 from shoal.evolve.mutators import builtin_mutators
-from shoal.evolve.prompts import Prompts, load_prompts, redcode_grammar
+from shoal.evolve.prompts import Prompts, load_prompt, load_prompts, redcode_grammar
 
 SPAWNED = Axis("spawned", (1, 10, 100, 1000, 10_000))
 COVERAGE = Axis("coverage", (10, 100, 500, 1000, 4000))
@@ -54,7 +56,7 @@ class CoreWar(Domain):
     """Core War under `settings`, which are DRQ's unless given.
 
     Sources are assembled strictly; `lenient` accepts a little more of what models write, which other
-    assemblers refuse. `threads` limits the engine.
+    assemblers refuse. `threads` limits the engine. `brief` explains the language to models in few words.
     """
 
     name = "corewar"
@@ -66,6 +68,7 @@ class CoreWar(Domain):
         axes: Sequence[Axis] = (SPAWNED, COVERAGE),
         lenient: bool = False,
         threads: int | None = None,
+        brief: bool = False,
     ) -> None:
         self.settings = settings or hill("drq")
         if self.settings.stop != "play-on":
@@ -74,6 +77,7 @@ class CoreWar(Domain):
             )
         self.axes = tuple(axes)
         self.lenient = lenient
+        self.brief = brief
         self.threads = threads
 
     @property
@@ -92,7 +96,10 @@ class CoreWar(Domain):
 
     @cached_property
     def prompts(self) -> Prompts:
-        return load_prompts("corewar")
+        prompts = load_prompts("corewar")
+        return (
+            msgspec.structs.replace(prompts, system=load_prompt("corewar-brief")) if self.brief else prompts
+        )
 
     @property
     def grammar(self) -> str:
