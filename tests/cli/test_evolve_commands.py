@@ -108,3 +108,47 @@ def test_the_map_of_an_archive(
     assert lines[1].split() == ["<1", "0.00", "A", "·", "·", "·", "·", "·"]
     assert lines[6].split() == ["≥5", "·", "·", "·", "·", "·", "1.00", "B"]
     assert lines[7] == "down: spawned, across: coverage; A model 0, B model 1"
+
+
+def searched(shoal: Shoal, folder: Path) -> Path:
+    done = shoal("evolve", "--models", "builtin:bomber", "--rounds", 1, "--calls", 3, "--out", folder, "--in-process", *QUICK)  # fmt: skip
+    assert done.code == 0, done.err
+    return folder
+
+
+def test_a_report_replaces_nothing_but_a_report(shoal: Shoal, tmp_path: Path) -> None:
+    folder = searched(shoal, tmp_path / "run")
+    for target in (folder / "config.toml", tmp_path, Path("/dev/full")):
+        done = shoal("report", folder, "--out", target)
+        assert done.code == 2
+        assert len(done.err.splitlines()) == 1, done.err
+        assert str(target) in done.err
+    assert not Path("/dev/full").is_file()
+    assert shoal("show", folder).code == 0
+    assert shoal("report", folder).code == shoal("report", folder).code == 0
+    (folder / "versions.json").write_text("{")
+    assert shoal("report", folder).code == 0
+
+
+def test_held_out_programs_that_cannot_be_read_are_no_zero(shoal: Shoal, tmp_path: Path) -> None:
+    junk = tmp_path / "junk"
+    junk.mkdir()
+    (junk / "x.red").write_bytes(bytes(range(256)))
+    refused = shoal("evolve", "--calls", 4, "--held-out", junk, "--out", tmp_path / "none", "--in-process")
+    assert refused.code == 2
+    assert "none of the 1 files" in refused.err
+    assert not (tmp_path / "none").exists(), "nothing was spent"
+    folder = searched(shoal, tmp_path / "run")
+    assert shoal("show", folder, "--held-out", junk).code == 2
+    (junk / "imp.red").write_text("mov 0, 1\n")
+    shown = shoal("show", folder, "--held-out", junk)
+    assert shown.code == 0
+    assert "(1 more could not be read)" in shown.out
+
+
+def test_a_run_in_which_no_call_was_answered_says_so(shoal: Shoal, tmp_path: Path) -> None:
+    model = "http://127.0.0.1:9/v1#nobody"
+    done = shoal("evolve", "--models", model, "--calls", 2, "--rounds", 1, "--out", tmp_path / "run", "--in-process",
+                 "--set", "deadline=2", "--set", "attempts=1", *QUICK)  # fmt: skip
+    assert done.code == 2
+    assert "1-nobody" in done.err

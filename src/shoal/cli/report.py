@@ -31,8 +31,20 @@ def report(
 
     text = _experiment(folder) if (folder / MANIFEST).is_file() else _run(folder)
     path = out or folder / "report.html"
+    _check_is_free(path)
     write_whole(path, text.encode())
     print(path)
+
+
+def _check_is_free(path: Path) -> None:
+    """Refuses to replace anything but an earlier page."""
+    from shoal.errors import RunError
+
+    if path.is_file():
+        with path.open("rb") as file:
+            beginning = file.read(15)
+        if beginning and beginning.lower() != b"<!doctype html>":
+            raise RunError(f"{path}: there is a file here that is no page: name another one with --out.")
 
 
 def _experiment(folder: Path) -> str:
@@ -53,5 +65,8 @@ def _run(folder: Path) -> str:
 
     settings = msgspec.to_builtins(load_settings(folder))
     summary = msgspec.json.encode(summarise(folder))
-    versions = msgspec.json.decode((folder / VERSIONS).read_bytes(), type=dict[str, str])
+    try:
+        versions = msgspec.json.decode((folder / VERSIONS).read_bytes(), type=dict[str, str])
+    except (OSError, msgspec.DecodeError) as error:
+        versions = {"unknown": f"{VERSIONS} cannot be read: {error}"}
     return run_page("/".join(folder.absolute().parts[-2:]), summary, settings, versions)

@@ -44,7 +44,10 @@ def run_and_report(
         print_summary(summary, folder)
         if stop.requested:
             print(f"\nstopped; go on with: shoal resume {folder}")
-    if ended != "finished":
+    unanswered = [node for node in summary.nodes if node.failed and node.failed == node.proposals]
+    for silent in unanswered if ended == "finished" else ():
+        note(f"shoal: {silent.name}: no call was answered; the last: {clean(silent.last_failure, 300)}")
+    if ended != "finished" or unanswered:
         raise typer.Exit(INTERRUPTED if stop.requested else NODE_FAILED)
 
 
@@ -75,12 +78,13 @@ def print_summary(summary: Summary, folder: Path) -> None:
     )
     print()
     print_table(
-        ("node", "round", "calls", "valid %", "placed", "received", "novel %", "cells"),
+        ("node", "round", "calls", "failed", "valid %", "placed", "received", "novel %", "cells"),
         [
             (
                 node.name,
                 node.rounds,
                 node.calls,
+                node.failed,
                 100 * node.valid / node.proposals if node.proposals else None,
                 node.accepted,
                 node.champions_received,
@@ -102,6 +106,8 @@ def print_summary(summary: Summary, folder: Path) -> None:
         print(
             f"\nThe best program ({clean(summary.best_model)}) against {clean(held.name)}, {held.warriors}:"
         )
+        if held.refused:
+            print(f"({held.refused} more could not be read)")
         points = f"{held.points_percent:.0f} % of the points"
         print(f"{held.wins} wins, {held.ties} ties, {held.losses} losses, {points}")
         print(f"See it:    shoal show {folder} --best")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -34,8 +35,15 @@ def show(
 
     summary = summarise(run, None if held_out is None else read_programs(held_out))
     if best:
-        print(summary.best_source, end="")
+        print(_for_a_terminal(summary.best_source) if sys.stdout.isatty() else summary.best_source, end="")
     elif json:
         print_json(as_json(summary))
     else:
         print_summary(summary, run)
+
+
+def _for_a_terminal(source: str) -> str:
+    """The source without what a terminal would obey; a stranger's model may have written it."""
+    from shoal.cli.output import clean
+
+    return "".join(f"{clean(line, len(line) + 1)}\n" for line in source.splitlines())

@@ -6,6 +6,7 @@ rules, whatever the run met. Numbers found here compare between nodes, runs and 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -69,23 +70,42 @@ def fight_held_out(domain: Domain, source: str, others: Mapping[str, str], name:
             names.append(title)
         except CandidateError:
             refused += 1
+    if not opponents:
+        raise ConfigError(f"none of the {refused} held-out programs of {name} can be read: name others")
     (duels,) = domain.duel([domain.parse(source)], opponents, seed=SEED, rounds=HELD_OUT_ROUNDS)
     outcomes = [duel.outcome for duel in duels]
     wins, ties, losses = (outcomes.count(kind) for kind in ("win", "tie", "loss"))
-    points = 100 * (3 * wins + ties) / (3 * len(duels)) if duels else 0.0
+    points = 100 * (3 * wins + ties) / (3 * len(duels))
     listed = [
         Opponent(title, duel.own, duel.other, duel.outcome) for title, duel in zip(names, duels, strict=True)
     ]
     return HeldOut(name, len(duels), wins, ties, losses, points, listed, refused)
 
 
+def check_held_out(domain: Domain, folder: Path) -> None:
+    """Refuses a folder without a single program, before anything is spent."""
+    others = read_programs(folder)
+    for text in others.values():
+        with contextlib.suppress(CandidateError):
+            domain.parse(text)
+            return
+    raise ConfigError(f"none of the {len(others)} files in the held-out folder {folder} is a program")
+
+
 def read_programs(folder: Path) -> dict[str, str]:
     """The programs in a folder, one per file, by the name of the file; in the order of the names."""
     try:
         files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
-        found = {path.stem: path.read_bytes()[:MOST_FILE_BYTES].decode("utf-8", "replace") for path in files}
+        stems = [path.stem for path in files]
+        found = {path.stem if stems.count(path.stem) == 1 else path.name: _text_of(path) for path in files}
     except OSError as error:
         raise ConfigError(f"held-out folder {folder} cannot be read: {error.strerror}") from error
     if not found:
         raise ConfigError(f"held-out folder {folder} is empty: put programs into it, one per file")
     return found
+
+
+def _text_of(path: Path) -> str:
+    """As much of a file as a program may have."""
+    with path.open("rb") as file:
+        return file.read(MOST_FILE_BYTES).decode("utf-8", "replace")

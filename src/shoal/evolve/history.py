@@ -51,6 +51,8 @@ class NodeHistory:
     valid: int = 0
     duplicates: int = 0
     timeouts: int = 0
+    failed: int = 0
+    last_failure: str = ""
     accepted: int = 0
     repaired: int = 0
     held_to_grammar: int = 0
@@ -112,11 +114,16 @@ class _Observed(Searcher):
             history.repaired += answer.repaired and bool(answer.digest)
             history.held_to_grammar += answer.grammar
             history.timeouts += answer.failed == "time-out"
+            if answer.failed and answer.failed != "budget":
+                history.failed += 1
+                history.last_failure = answer.failure
             history.battles += self.settings.battles if answer.evaluation is not None else 0
             if answer.digest:
                 history.made.setdefault(answer.digest, now)
         else:
             history.timeouts += own.missed == "deadline"
+            history.failed += 1
+            history.last_failure = own.missed
 
     def _fills(self, happened: Happened) -> tuple[Placed, ...]:
         if happened.result in ("new", "improved") and happened.cell is not None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from shoal.errors import RunError
+from shoal.evolve.common import check_held_out
 from shoal.evolve.lockstep import Lockstep
 from shoal.evolve.network import Network
 from shoal.evolve.seat import NodeProgress
@@ -62,6 +63,8 @@ def run(
         calls = sum(node.calls for node in nodes)
         progress(Progress(calls, settings.calls, time.monotonic() - began, tuple(nodes)))
 
+    if settings.held_out is not None:
+        check_held_out(settings.open_domain(), Path(settings.held_out))
     with _open(settings, folder) as opened:
         if in_process:
             nodes = Lockstep(settings, opened).run(stop, report)

@@ -32,7 +32,8 @@ NOTHING = Contribution(0, 0, 0, 0)
 
 
 class NodeSummary(msgspec.Struct, frozen=True):
-    """`valid` proposals were programs; `accepted` took a cell; `niche_novelty` has one entry per round."""
+    """`valid` proposals were programs; `accepted` took a cell; of `failed` ones there was no answer;
+    `niche_novelty` has one entry per round."""
 
     name: str
     model: str
@@ -50,6 +51,8 @@ class NodeSummary(msgspec.Struct, frozen=True):
     ended: str
     repaired: int = 0
     held_to_grammar: int = 0
+    failed: int = 0
+    last_failure: str = ""
 
 
 class ModelSummary(msgspec.Struct, frozen=True):
@@ -204,6 +207,8 @@ def _node(history: NodeHistory) -> NodeSummary:
         ended=history.ended,
         repaired=history.repaired,
         held_to_grammar=history.held_to_grammar,
+        failed=history.failed,
+        last_failure=history.last_failure,
     )
 
 

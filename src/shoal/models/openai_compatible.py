@@ -111,7 +111,8 @@ class OpenAICompatible(RemoteModel):
             listed = msgspec.json.decode(response.content, type=_Models)
             owners = {owner.owned_by for owner in listed.data}
         except self._sdk.APIStatusError as error:
-            if error.status_code in (401, 403) or error.status_code >= 500:
+            not_implemented = error.status_code == 501
+            if error.status_code in (401, 403) or (error.status_code >= 500 and not not_implemented):
                 raise
             owners = set()
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -11,7 +12,10 @@ from shoal.runs.lock import sync_folder
 
 def write_whole(path: Path, content: bytes) -> None:
     """Puts `content` at `path`, in a folder that is made if need be: written aside, forced to the disk,
-    renamed. Only one process may write the same path at a time."""
+    renamed. Only one process may write the same path at a time. What is there and is no regular file (a
+    folder, a device) is left alone."""
+    if not path.name or (path.exists() and not path.is_file()):
+        raise RunError(f"{path}: this is not a regular file: name another one.")
     aside = path.with_name(f".{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -22,5 +26,6 @@ def write_whole(path: Path, content: bytes) -> None:
         os.replace(aside, path)
         sync_folder(path.parent)
     except OSError as error:
-        aside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            aside.unlink()
         raise RunError(f"{path}: this cannot be written: {error.strerror or error}.") from error
