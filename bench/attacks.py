@@ -16,9 +16,7 @@ LINK = Link(0.02, 0.05, 0.05, 0.02)
 
 
 def main() -> None:
-    print(
-        "| adversary | its messages | honest items delivered | all after | of what was gathered | booked to honest |"
-    )
+    print("| adversary | its messages | honest items | all after | its part | booked to honest nodes |")
     print("| --- | --- | --- | --- | --- | --- |")
     for names, kinds in (
         ("nobody", ()),
