@@ -7,10 +7,13 @@ import re
 from pathlib import Path
 
 import pytest
+import typer
 
 from shoal.cli import archive_map
 from shoal.evolve.elite import Axis
+from shoal.evolve.settings import EvolveSettings
 from shoal.evolve.summary import CellSummary
+from shoal.runs import RunFolder, to_toml
 from tests.cli.conftest import Shoal
 
 QUICK = (
@@ -41,9 +44,15 @@ def test_a_search_from_the_command_line(shoal: Shoal, tmp_path: Path) -> None:
     assert json.loads(resumed.out) == summary
 
     merged = shoal("merge", folder, folder, "--out", tmp_path / "merged", "--json")
+    assert json.loads(merged.out)["runs"] == [str(folder)]
+    assert json.loads(merged.out)["archives"] == 2
     assert json.loads(merged.out)["qd_score_common"] == pytest.approx(summary["qd_score_common"])
     assert (tmp_path / "merged" / "archive.json").exists()
-    assert "written to" in shoal("merge", folder, "--out", tmp_path / "again").out
+    same = tmp_path / "other" / ".." / "run"
+    (tmp_path / "other").mkdir()
+    text = shoal("merge", folder, same, "--out", tmp_path / "again").out
+    assert text.startswith("2 archives of 1 run: ")
+    assert "written to" in text
 
 
 def test_a_dry_run_prints_settings_that_can_be_given_back(shoal: Shoal, tmp_path: Path) -> None:
@@ -65,6 +74,17 @@ def test_a_dry_run_prints_settings_that_can_be_given_back(shoal: Shoal, tmp_path
         (("--in-process", "--join", "tcp/host:1"), "--in-process has no network"),
         (("no-such-file.toml",), "the config cannot be read"),
         (("--held-out", "no-such-folder"), "no-such-folder is not a folder"),
+        (("--set", "domain=os:system"), "name a subclass of shoal.evolve.Domain"),
+        (("--set", "sharing=perhaps"), "sharing: 'perhaps' is none of both, off, opponents, seeds"),
+        (("--set", "dollars=inf"), "dollars: inf is not a finite number"),
+        (("--set", "corewar.axes=[]"), "corewar.axes: name one or more"),
+        (("--set", 'corewar.axes=["spawned","spawned"]'), "corewar.axes: spawned, spawned: name each"),
+        (("--set", 'prices={"builtin:bomber"=[-1,2]}'), "prices.builtin:bomber: -1 and 2"),
+        (("--rounds", "6", "--calls", "20"), "give 5 rounds at most, or 24 calls"),
+        (
+            ("--out", "n" * 300),
+            f"{'n' * 300}/config.toml: this cannot be read or written: File name too long",
+        ),
     ],
 )
 def test_what_cannot_work_is_one_line(
@@ -75,6 +95,7 @@ def test_what_cannot_work_is_one_line(
     assert words in done.err
     assert len([line for line in done.err.splitlines() if line.startswith("shoal:")]) == 1
     assert "Traceback" not in done.err
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_node_that_fails_is_a_line_and_an_exit_code(shoal: Shoal, tmp_path: Path) -> None:
@@ -86,6 +107,26 @@ def test_a_node_that_fails_is_a_line_and_an_exit_code(shoal: Shoal, tmp_path: Pa
         "shoal: 2-error-authentication (fake:error=authentication): fake:error=authentication fails as it was asked to"
     ]
     assert "not finished; 1" in done.out
+
+
+@pytest.mark.parametrize("verb", ["evolve", "resume"])
+@pytest.mark.parametrize("how", ["asked, with --json", "at once"])
+def test_whoever_stops_a_run_is_told_how_to_go_on(
+    shoal: Shoal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, how: str
+) -> None:
+    folder = tmp_path / "run"
+    RunFolder.create(folder, to_toml(EvolveSettings())).close()
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt if how == "at once" else typer.Exit(130)
+
+    monkeypatch.setattr("shoal.cli.run_output.run_and_report", stopped)
+    json_wanted = () if how == "at once" else ("--json",)
+    done = shoal(verb, *(("--out", folder) if verb == "evolve" else (folder,)), *json_wanted)
+    assert done.code == 130
+    assert f"Go on with: shoal resume {folder}" in done.err
+    if verb == "evolve":  # there is nothing to go on with
+        assert "Go on" not in shoal("evolve", "--out", tmp_path / "nothing", *json_wanted).err
 
 
 @pytest.mark.parametrize("verb", ["show", "resume"])

@@ -191,6 +191,19 @@ def test_opponents_are_the_initial_ones_and_the_newest_champions_in_turn() -> No
         names(history=-1)
 
 
+def never_called() -> Words:
+    raise AssertionError("this was called, though it is not a domain")
+
+
+READY = Words()
+
+
+def test_an_instance_is_taken_as_it_is() -> None:
+    assert find_domain("tests.evolve.test_domain:READY") is READY
+    with pytest.raises(ConfigError, match="an instance takes no options"):
+        find_domain("tests.evolve.test_domain:READY", lenient=True)
+
+
 def test_domains_are_found_by_name_or_by_path() -> None:
     assert "corewar" in domain_names()
     assert find_domain("corewar").name == "corewar"
@@ -203,8 +216,12 @@ def test_domains_are_found_by_name_or_by_path() -> None:
         ("nothing", r"known are .*corewar.*entry-points"),
         ("no.such.module:X", "cannot be loaded from no.such.module:X: ModuleNotFoundError"),
         ("tests.evolve.test_domain:Nothing", "AttributeError"),
-        ("tests.evolve.test_domain:TUTORIAL", "cannot be called"),
+        ("tests.evolve.test_domain:TUTORIAL", "Path: name a subclass of shoal.evolve.Domain"),
         ("builtins:dict", "subclass of shoal.evolve.Domain"),
+        ("os:system", "subclass of shoal.evolve.Domain"),
+        ("json:loads", "subclass of shoal.evolve.Domain"),
+        ("tests.evolve.test_domain:never_called", "a function: name a subclass of shoal.evolve.Domain"),
+        ("shoal.evolve.domain:Domain", "cannot be made from shoal.evolve.domain:Domain: TypeError"),
     ],
 )
 def test_a_name_that_does_not_work_says_what_to_do(name: str, message: str) -> None:

@@ -15,10 +15,18 @@ from pathlib import Path
 
 import pytest
 
+from shoal.errors import PeerError, RunError
+from shoal.evolve import child
+from shoal.evolve.champion import champion_kinds
+from shoal.evolve.network import Network
 from shoal.evolve.running import run
-from shoal.runs import to_toml
+from shoal.evolve.seat import private_swarm
+from shoal.evolve.settings import EvolveSettings
+from shoal.node import Stop
+from shoal.runs import RunFolder, to_toml
 from shoal.runs.journal import read
-from shoal.swarm import Identity
+from shoal.swarm import Identity, MemoryHub
+from shoal.swarm.live import LiveExchange
 from tests.evolve.small import FOUR, histories, small
 
 CALLS = 403
@@ -136,6 +144,37 @@ def test_a_bad_model_stops_its_own_process_only(tmp_path: Path) -> None:
     )
     assert "\n" not in ended
     assert [node.spent.get("calls", 0) for node in histories(tmp_path / "run")] == [20, 0, 0]
+
+
+@pytest.mark.parametrize("how", ["raised", "told"])
+def test_a_full_disk_names_what_failed_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """The accounts, which are written last, cannot be written either."""
+    settings = small(models=FOUR[:1], calls=6)
+    with RunFolder.create(tmp_path / "run", to_toml(settings)) as folder:
+        me = Identity(bytes(32))
+
+        def join(settings: EvolveSettings, orders: child.Orders, run: RunFolder) -> LiveExchange:
+            swarm = private_swarm("run", (me.node_id,))
+            path = tmp_path / "accounts.json"
+            exchange = LiveExchange(me, MemoryHub().open(), champion_kinds(), swarm, accounts_path=path)
+            monkeypatch.setattr("shoal.swarm.live.write_whole", full)
+            return exchange
+
+        def full(path: Path, content: bytes) -> None:
+            raise PeerError(f"the accounts file {path} cannot be written")
+
+        def fails(*_: object) -> str:
+            raise RunError("journal.jsonl cannot be written")
+
+        monkeypatch.setattr(child, "_join_swarm", join)
+        if how == "raised":
+            monkeypatch.setattr(child, "run_in_field", fails)
+        else:
+            monkeypatch.setattr("shoal.evolve.seat.Seat.why_it_ended", lambda _: "journal.jsonl, it said")
+        said = child.serve(child.Orders(str(folder.path), 0, "", "run", Network()), Stop())
+    assert said.startswith("journal.jsonl")
 
 
 def test_a_node_from_elsewhere_joins_a_swarm(tmp_path: Path, started: list[subprocess.Popen[str]]) -> None:

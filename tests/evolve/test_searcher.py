@@ -28,7 +28,7 @@ from shoal.models.protocol import Instant
 from shoal.runs import RunFolder, to_toml
 from shoal.runs.journal import read
 from shoal.swarm.authors import Received
-from tests.evolve.small import archives, histories, small
+from tests.evolve.small import Brief, archives, histories, small
 from tests.node.scripted import ScriptedExchange
 
 DWARF = "add.ab #4, $3\nmov.i $2, @2\njmp $-2\ndat #0, #0\n"
@@ -406,6 +406,12 @@ def test_calls_lost_with_their_process_are_spent_and_the_rounds_still_end(
 # Settings.
 
 
+class Shapeless(Brief):
+    def __init__(self) -> None:
+        super().__init__()
+        self.axes = ()
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -413,6 +419,20 @@ def test_calls_lost_with_their_process_are_spent_and_the_rounds_still_end(
         ({"models": ("bomber",)}, "models[0]"),
         ({"models": ("builtin:nobody",)}, "builtin:nobody: known are builtin:bomber"),
         ({"calls": 3}, "one each"),
+        (
+            {"calls": 19, "rounds": 5},
+            "rounds: 5 rounds, but a node has 4 of the 19 calls: give 4 rounds at most, or 20",
+        ),
+        ({"prices": {"builtin:bomber": (-1.0, 2.0)}}, "prices.builtin:bomber: -1 and 2: give dollars"),
+        ({"corewar": CoreWarRules(axes=())}, "corewar.axes: name one or more of spawned"),
+        (
+            {"corewar": CoreWarRules(axes=("spawned", "spawned"))},
+            "corewar.axes: spawned, spawned: name each axis once",
+        ),
+        (
+            {"domain": "tests.evolve.test_searcher:Shapeless", "models": ("fake:x",)},
+            "domain: tests.evolve.test_searcher:Shapeless needs one or more axes",
+        ),
         ({"opponents": ("nobody",)}, "nobody"),
         ({"opponents": ("imp", "clear", "stream"), "corewar": CoreWarRules(core_size=250)}, "room for 1"),
         ({"corewar": CoreWarRules(length=200)}, "distance"),

@@ -148,9 +148,9 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
 
 
 def test_another_run_in_the_folder_is_not_touched(tmp_path: Path) -> None:
-    run(small(calls=8), tmp_path / "run", in_process=True)
+    run(small(calls=12), tmp_path / "run", in_process=True)
     with pytest.raises(RunError, match=r"other settings here \(calls, seed\)"):
-        run(small(calls=9, seed=3), tmp_path / "run", in_process=True)
+        run(small(calls=13, seed=3), tmp_path / "run", in_process=True)
 
 
 @pytest.mark.parametrize(
@@ -161,6 +161,10 @@ def test_another_run_in_the_folder_is_not_touched(tmp_path: Path) -> None:
         ('sharing = "some"', "sharing"),
         ("[corewar]\ncore = 3", "corewar.core: there is no such setting"),
         ("calls = -1", "calls"),
+        ("calls = 1_000_000_001", "calls: Expected `int` <= 1000000000"),
+        ("rounds = 1_000_001", "rounds: Expected `int` <= 1000000"),
+        ("battles = 100_001", "battles: Expected `int` <= 100000"),
+        ("look_ahead = 1001", "look_ahead: Expected `int` <= 1000"),
     ],
 )
 def test_an_illegal_config_names_the_key(text: str, words: str) -> None:

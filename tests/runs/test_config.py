@@ -1,7 +1,7 @@
 import datetime
 import tomllib
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 import pytest
@@ -29,6 +29,8 @@ class Run(msgspec.Struct, frozen=True):
     swarm: Swarm = Swarm()
     models: list[Model] = []
     started: datetime.datetime | None = None
+    pace: Literal["slow", "fast"] | None = None
+    paces: dict[str, list[Literal["slow", "fast"]]] = {}
 
 
 def test_defaults_work_and_the_file_and_overrides_change_them(tmp_path: Path) -> None:
@@ -63,6 +65,14 @@ def test_defaults_work_and_the_file_and_overrides_change_them(tmp_path: Path) ->
         ("[[models]]\ntemperature = []", [], r"config: models\[0\].temperature: Expected `float`"),
         ("[swarm.links]\na = 1.5", [], r"config: swarm.links\[...\]: Expected `int`, got `float`"),
         ("seed = ", [], "config: this is not TOML: Invalid value"),
+        ("seed = " + "1" * 5000, [], "config: this is not TOML: Exceeds the limit"),
+        ("seed = " + "[" * 100_000, [], "config: lists or tables are nested too deeply"),
+        ("", ["seed=" + "[" * 100_000], r"--set seed=\[{195}…: lists or tables are nested too deeply"),
+        ('pace = "quick"', [], "config: pace: 'quick' is none of fast, slow$"),
+        ("", ["pace=quick"], "config: pace: 'quick' is none of fast, slow$"),
+        ('[paces]\na = ["slow", "so"]', [], r"paces\[...\]\[1\]: 'so' is none of fast, slow$"),
+        ("[[models]]\ntemperature = nan", [], r"config: models\[0\].temperature: nan is not a finite number"),
+        ("", ["models=[{temperature=-inf}]"], r"models\[0\].temperature: -inf is not a finite number"),
         ("", ["swarm.node=1"], "swarm.node: there is no such setting. Did you mean swarm.nodes?"),
         ("", ["swarm"], "--set swarm: write it as --set section.key=value"),
         ("", ["=1"], "write it as"),
@@ -83,6 +93,12 @@ def test_a_mistake_is_named_with_its_path_and_a_remedy(
 def test_a_config_that_cannot_be_read_names_its_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"missing.toml: the config cannot be read"):
         load(Run, tmp_path / "missing.toml")
+
+
+def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "windows.toml"
+    path.write_bytes(b"\xef\xbb\xbfseed = 3\r\n")
+    assert load(Run, path).seed == 3
 
 
 class Zenoh(msgspec.Struct, frozen=True, tag="zenoh", tag_field="engine"):

@@ -62,6 +62,21 @@ def test_four_verbs_from_many_threads() -> None:
     assert not any(thread.name.startswith("exchange") for thread in threading.enumerate())
 
 
+def test_accounts_that_cannot_be_saved_do_not_hide_an_earlier_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, content: bytes) -> None:
+        raise PeerError(f"{path.name} cannot be written")
+
+    first, second = live(MemoryHub(), 1, tmp_path / "one.json"), live(MemoryHub(), 1, tmp_path / "two.json")
+    monkeypatch.setattr("shoal.swarm.live.write_whole", full)
+    with pytest.raises(RuntimeError, match="the journal") as caught, first:
+        raise RuntimeError("the journal")
+    assert caught.value.__notes__ == ["and then: one.json cannot be written"]
+    with pytest.raises(PeerError, match=r"two.json cannot be written"), second:
+        pass
+
+
 def test_what_waits_is_sent_on_close_and_accounts_are_kept(tmp_path: Path) -> None:
     hub = MemoryHub()
     receiver = live(hub, 1, tmp_path / "accounts.json")

@@ -42,7 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        print(f"shoal: the output cannot be written: {error.strerror}", file=sys.stderr)
+        from shoal.cli.output import clean
+
+        what = "the output cannot be written"
+        if isinstance(error.filename, str | bytes):
+            what = f"{os.fsdecode(error.filename)}: this cannot be read or written"
+        print(f"shoal: {clean(what, most=2000)}: {error.strerror or error}", file=sys.stderr)
         return UNUSABLE
     except AssemblyError as error:
         from shoal.cli.output import problem_text

@@ -67,7 +67,6 @@ def evolve(
       shoal evolve --models openai:gpt-5-mini --join tcp/example.org:7447
       shoal show runs/first
     """
-    from shoal.cli.run_output import run_and_report
     from shoal.runs import to_toml
 
     chosen = settings_from(config, models, rounds, calls, seed, held_out, settings or [])
@@ -79,7 +78,32 @@ def evolve(
     network = network_from(
         chosen, join, listen, advertise, transport, swarm, secret_file, allow, tls, key, in_process=in_process
     )
-    run_and_report(chosen, out or _new_folder(), network, in_process=in_process, json=json)
+    run_resumably(chosen, out or _new_folder(), network, in_process=in_process, json=json)
+
+
+def run_resumably(
+    settings: EvolveSettings, folder: Path, network: Network, *, in_process: bool, json: bool
+) -> None:
+    """`run_and_report`, which says how to go on where it can. Here it is said on standard error where it
+    could not: with --json, or when an impatient second Ctrl-C took it away."""
+    from shoal.cli.run_output import INTERRUPTED, run_and_report
+
+    try:
+        run_and_report(settings, folder, network, in_process=in_process, json=json)
+    except KeyboardInterrupt:
+        _say_how_to_go_on(folder)
+        raise
+    except typer.Exit as ended:
+        if json and ended.exit_code == INTERRUPTED:
+            _say_how_to_go_on(folder)
+        raise
+
+
+def _say_how_to_go_on(folder: Path) -> None:
+    from shoal.cli.output import note
+
+    if (folder / "config.toml").is_file():
+        note(f"shoal: stopped. Go on with: shoal resume {folder}")
 
 
 def settings_from(

@@ -32,8 +32,10 @@ def merge(
     if json:
         print_json(as_json(merged))
         return
+    archives = "1 archive" if merged.archives == 1 else f"{merged.archives} archives"
+    taken = "1 run" if len(merged.runs) == 1 else f"{len(merged.runs)} runs"
     print(
-        f"{merged.archives} archives of {len(runs)} runs: {merged.cells} of {merged.capacity} cells, "
+        f"{archives} of {taken}: {merged.cells} of {merged.capacity} cells, "
         f"QD-score {merged.qd_score_common:.2f}, best {merged.best_common:.2f} (common evaluator)"
     )
     print_map(merged.axes, merged.cells_common)

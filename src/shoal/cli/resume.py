@@ -37,8 +37,7 @@ def resume(
     Example:
       shoal resume runs/first
     """
-    from shoal.cli.evolve import network_from
-    from shoal.cli.run_output import run_and_report
+    from shoal.cli.evolve import network_from, run_resumably
     from shoal.evolve.running import load_settings
 
     settings = load_settings(run)
@@ -47,4 +46,4 @@ def resume(
         settings, join, listen, advertise, transport, swarm, secret_file, allow, tls, key,
         in_process=in_process,
     )  # fmt: skip
-    run_and_report(settings, run, network, in_process=in_process, json=json)
+    run_resumably(settings, run, network, in_process=in_process, json=json)

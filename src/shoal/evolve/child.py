@@ -7,6 +7,7 @@ moment. What stops it is one line on standard error.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -60,22 +61,24 @@ def serve(orders: Orders, stop: Stop) -> str:
     settings = load_settings(folder)
     run = RunFolder.look(folder)
     exchange = _join_swarm(settings, orders, run) if settings.sharing != "off" else None
+    trouble = ""
     try:
-        seat = take_seat(
-            settings,
-            orders.index,
-            run,
-            domain=settings.open_domain(),
-            now=time.time(),
-            exchange=exchange,
-            real_time=True,
-        )
-        run_in_field(seat.node, stop)
-        seat.close()
-        return seat.why_it_ended()
-    finally:
-        if exchange is not None:
-            exchange.close()
+        with exchange or contextlib.nullcontext():
+            seat = take_seat(
+                settings,
+                orders.index,
+                run,
+                domain=settings.open_domain(),
+                now=time.time(),
+                exchange=exchange,
+                real_time=True,
+            )
+            run_in_field(seat.node, stop)
+            seat.close()
+            trouble = seat.why_it_ended()
+    except ShoalError as error:  # perhaps of the exchange's end, which is not to hide why the node ended
+        trouble = trouble or str(error)
+    return trouble
 
 
 def _join_swarm(settings: EvolveSettings, orders: Orders, run: RunFolder) -> LiveExchange:

@@ -39,9 +39,11 @@ class Merged(msgspec.Struct, frozen=True):
 
 def merge_runs(folders: Sequence[Path], out: Path | None = None) -> Merged:
     """Merges the archives of runs with the same domain and rules. With `out`, a folder is made there with
-    archive.json, merged.json, and the program of each cell in a file of its own."""
+    archive.json, merged.json, and the program of each cell in a file of its own. A run that is named twice
+    is taken once."""
     if not folders:
         raise ConfigError("name one or more run folders to merge")
+    folders = list({folder.resolve(): folder for folder in reversed(folders)}.values())[::-1]
     rules, archives, makers = "", [], Makers()
     for folder in folders:
         settings = load_settings(folder)

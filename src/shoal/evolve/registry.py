@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -21,15 +20,27 @@ def domain_names() -> list[str]:
 
 
 def find_domain(name: str, **options: Any) -> Domain:
-    """The domain of this name, or of an importable `module:Class`, made with `options`."""
+    """The domain of this name, or of an importable `module:Class`, made with `options`.
+
+    Only a subclass of `Domain` is ever called; an instance is taken as it is, without options.
+    """
     target = name if ":" in name else _target(name)
-    made = _load(name, target)(**options)
-    if not isinstance(made, Domain):
+    found = _load(name, target)
+    if isinstance(found, Domain) and not options:
+        return found
+    if not (isinstance(found, type) and issubclass(found, Domain)):
         raise ConfigError(
-            f"domain {name!r} is {target}, which gives a {type(made).__name__}: it must be a subclass of "
-            "shoal.evolve.Domain, or a function that returns an instance of one"
+            f"domain {name!r} is {target}, a {type(found).__name__}: name a subclass of shoal.evolve.Domain"
+            + (", as an instance takes no options" if isinstance(found, Domain) else ", or an instance")
         )
-    return made
+    try:
+        return found(**options)
+    except ConfigError:
+        raise
+    except Exception as error:  # a stranger's constructor, or methods that are missing
+        raise ConfigError(
+            f"domain {name!r} cannot be made from {target}: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _target(name: str) -> str:
@@ -52,17 +63,14 @@ def _registered(name: str) -> list[EntryPoint]:
     return [entry for entry in entry_points(group=GROUP) if entry.name == name]
 
 
-def _load(name: str, target: str) -> Callable[..., Any]:
+def _load(name: str, target: str) -> object:
     module, _, attribute = target.partition(":")
     try:
         found: Any = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-    except Exception as error:  # whatever a stranger's module raises while it is imported
+    except (Exception, SystemExit) as error:  # whatever a stranger's module raises while it is imported
         raise ConfigError(
             f"domain {name!r} cannot be loaded from {target}: {type(error).__name__}: {error}"
         ) from error
-    if not callable(found):
-        raise ConfigError(f"domain {name!r} is {target}, which cannot be called")
-    maker: Callable[..., Any] = found
-    return maker
+    return found

@@ -6,6 +6,7 @@ What is counted for the whole swarm (calls, tokens, dollars) is dealt out to the
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import Annotated, Literal
@@ -27,6 +28,10 @@ DEFAULT_MODELS = ("builtin:bomber", "builtin:replicator", "builtin:scanner", "bu
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
+Rounds = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+Calls = Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)]
+Battles = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
+LookAhead = Annotated[int, msgspec.Meta(ge=1, le=1000)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 
@@ -46,6 +51,10 @@ class CoreWarRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     brief: bool = False  # explains Redcode to models in 150 tokens instead of 2,300
 
     def domain(self, threads: int | None) -> CoreWar:
+        if not self.axes:
+            raise ConfigError(f"corewar.axes: name one or more of {', '.join(_AXES)}")
+        if len(set(self.axes)) < len(self.axes):
+            raise ConfigError(f"corewar.axes: {', '.join(self.axes)}: name each axis once")
         unknown = [name for name in self.axes if name not in _AXES]
         if unknown:
             raise ConfigError(f"corewar.axes: no axis is called {unknown[0]!r}: known are {', '.join(_AXES)}")
@@ -66,8 +75,8 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     a program or repeat a failed call are among them."""
 
     models: tuple[str, ...] = DEFAULT_MODELS
-    rounds: Positive = 5  # DRQ: 20; fewer, so that the first run takes a minute
-    calls: Positive = 1000  # the paper: 250 a round
+    rounds: Rounds = 5  # DRQ: 20; fewer, so that the first run takes a minute
+    calls: Calls = 1000  # the paper: 250 a round
     seed: Count = 0
     domain: str = "corewar"
     sharing: Sharing = "both"
@@ -86,9 +95,9 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     seed_opponents: bool = True  # the initial opponents are placed in each new archive
     seed_champions: bool = True  # so are own champions
 
-    battles: Positive = 20  # per evaluation
+    battles: Battles = 20  # per evaluation
     finalists: Positive = 3  # the best elites that are tested again on fresh seeds; the paper: none
-    retest_battles: Positive = 20
+    retest_battles: Battles = 20
     early_stop: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None  # × warriors in battle; DRQ: 0.8 × 1
 
     informed: bool = False  # tells the model how the parent did; the papers do not
@@ -97,7 +106,7 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     temperature: Annotated[float, msgspec.Meta(ge=0, le=10)] | None = 1.0
     max_tokens: Positive = 1024
     grammar: bool = True  # where the endpoint can hold an answer to one
-    look_ahead: Positive = 4  # proposal k is drawn from the archive after proposal k - look_ahead
+    look_ahead: LookAhead = 4  # proposal k is drawn from the archive after proposal k - look_ahead
     deadline: Seconds = 120.0  # for one proposal with all its calls
     give_up_after: Positive = 4  # proposals that fail one after the other, and the node stops
 
@@ -112,6 +121,9 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         if not self.models:
             raise ConfigError("models: name at least one, such as builtin:bomber")
         domain = self.open_domain()
+        measures = [axis.measure for axis in getattr(domain, "axes", ())]
+        if not measures or len(set(measures)) < len(measures):
+            raise ConfigError(f"domain: {self.domain} needs one or more axes, each with a measure of its own")
         for index, model in enumerate(self.models):
             try:
                 spec = parse_spec(model)
@@ -122,8 +134,21 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
                 raise ConfigError(
                     f"models[{index}]: {domain.name} has no builtin:{spec.name}: known are {known}"
                 )
-        if self.calls < len(self.models):
-            raise ConfigError(f"calls: {self.calls} calls for {len(self.models)} nodes: give one each")
+        nodes = len(self.models)
+        if self.calls < nodes:
+            raise ConfigError(f"calls: {self.calls} calls for {nodes} nodes: give one each")
+        each = self.calls // nodes
+        if self.rounds > each:
+            raise ConfigError(
+                f"rounds: {self.rounds} rounds, but a node has {each} of the {self.calls} calls: give {each} "
+                f"rounds at most, or {self.rounds * nodes} calls"
+            )
+        for model, rates in self.prices.items():
+            if not all(0 <= rate < math.inf for rate in rates):
+                raise ConfigError(
+                    f"prices.{model}: {rates[0]:g} and {rates[1]:g}: give dollars per million tokens, in and "
+                    "out, none of them below 0"
+                )
         starters = domain.starters()
         unknown = [name for name in self.opponents if name not in starters]
         if unknown:

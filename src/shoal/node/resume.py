@@ -32,7 +32,9 @@ def rebuild(
     found = checkpoints.newest() if checkpoints is not None else Found(None, 0, 0, ())
     if found.journal_number > journal.last_number:
         raise RunError(
-            f"{found.path}: this checkpoint is ahead of its journal, whose end was lost. Remove it."
+            f"{found.path}: this checkpoint is ahead of its journal, whose end was lost. Restore the journal "
+            "from a copy. The checkpoint may hold all that is left: to remove it is to go back to where the "
+            "journal ends, at worst to the start, and to pay for the calls since then again."
         )
     state = _first_state(application, found.path)
     fold = Fold(application, state, seed=seed, node=node, ledger=Ledger(budget))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import difflib
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -23,6 +24,9 @@ from shoal.runs.toml import dumps
 
 Config = TypeVar("Config", bound=msgspec.Struct)
 
+LONGEST_SHOWN = 200
+"""Characters of an override that an error repeats."""
+_STEP = re.compile(r"\.\.\.|[^.\[\]]+")
 # `--set model=gpt-5` is what people type; anything with TOML's own punctuation in it must be TOML.
 _BARE_WORD = re.compile(r"[A-Za-z_/.~][A-Za-z0-9_./:@~+-]*")
 
@@ -32,7 +36,7 @@ def load(struct: type[Config], path: Path | None = None, overrides: Iterable[str
     if path is None:
         return parse(struct, "", overrides)
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: the config cannot be read: {error}") from error
     return parse(struct, text, overrides, source=str(path))
@@ -43,17 +47,23 @@ def parse(
 ) -> Config:
     """The same from TOML text; `source` names it in errors."""
     try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        table = tomllib.loads(text.removeprefix("\ufeff"))  # editors on Windows write a byte order mark
+    except RecursionError as error:
+        raise ConfigError(f"{source}: lists or tables are nested too deeply in each other") from error
+    except ValueError as error:  # not TOML, or an integer of thousands of digits
         raise ConfigError(f"{source}: this is not TOML: {error}") from error
     for override in overrides:
         _apply(table, override)
+    _refuse_infinite(table, source)
     _refuse_unknown(table, inspect.type_info(struct), "", source)
     try:
         return msgspec.convert(table, struct)
     except msgspec.ValidationError as error:
         message, _, place = str(error).partition(" - at `$")
         path = place.rstrip("`").lstrip(".")
+        allowed = _allowed(inspect.type_info(struct), _STEP.findall(path))
+        if allowed and message.startswith("Invalid enum value"):
+            message = f"{message.removeprefix('Invalid enum value ')} is none of {', '.join(allowed)}"
         raise ConfigError(f"{source}: {f'{path}: ' if path else ''}{message}") from error
 
 
@@ -65,6 +75,8 @@ def to_toml(config: msgspec.Struct) -> str:
 
 def _apply(table: dict[str, Any], override: str) -> None:
     name, equals, text = override.partition("=")
+    if len(override) > LONGEST_SHOWN:
+        override = f"{override[:LONGEST_SHOWN]}…"
     keys = [key.strip() for key in name.split(".")]
     if not equals or not all(keys):
         raise ConfigError(f"--set {override}: write it as --set section.key=value")
@@ -90,7 +102,9 @@ def _parse_value(text: str, override: str) -> Any:
         parsed = tomllib.loads(f"value = {text}")
         if len(parsed) == 1:  # more: there was a line break and another key in it
             return parsed["value"]
-    except tomllib.TOMLDecodeError:
+    except RecursionError as error:
+        raise ConfigError(f"--set {override}: lists or tables are nested too deeply in each other") from error
+    except ValueError:
         if _BARE_WORD.fullmatch(text):
             return text
     raise ConfigError(f"--set {override}: the value is not TOML; text goes in quotes: '\"…\"'")
@@ -121,6 +135,39 @@ def _refuse_unknown(value: object, expected: inspect.Type, path: str, source: st
     elif isinstance(expected, inspect.ListType | inspect.VarTupleType) and isinstance(value, list):
         for index, entry in enumerate(value):
             _refuse_unknown(entry, expected.item_type, f"{path}[{index}]", source)
+
+
+def _refuse_infinite(table: Mapping[str, Any], source: str) -> None:
+    # Without recursion: dotted keys make tables of any depth.
+    waiting: list[tuple[str, Any]] = list(table.items())
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [(f"{path}.{key}", entry) for key, entry in value.items()]
+        elif isinstance(value, list):
+            waiting += [(f"{path}[{index}]", entry) for index, entry in enumerate(value)]
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise ConfigError(f"{source}: {path}: {value} is not a finite number: give one, or leave it out")
+
+
+def _allowed(expected: inspect.Type, steps: list[str]) -> list[str]:
+    """The values that a choice at the end of this path has; nothing where there is no choice."""
+    if isinstance(expected, inspect.Metadata):
+        return _allowed(expected.type, steps)
+    if isinstance(expected, inspect.UnionType):
+        return [value for option in expected.types for value in _allowed(option, steps)]
+    if isinstance(expected, inspect.LiteralType) and not steps:
+        return [str(value) for value in expected.values]
+    if isinstance(expected, inspect.EnumType) and not steps:
+        return [str(member.value) for member in expected.cls]
+    if isinstance(expected, inspect.StructType) and steps:
+        inner = (field.type for field in expected.fields if field.encode_name == steps[0])
+        return [value for option in inner for value in _allowed(option, steps[1:])]
+    if isinstance(expected, inspect.DictType) and steps:
+        return _allowed(expected.value_type, steps[1:])
+    if isinstance(expected, inspect.ListType | inspect.VarTupleType) and steps:
+        return _allowed(expected.item_type, steps[1:])
+    return []
 
 
 def _may_hold(value: object, option: inspect.Type) -> bool:

@@ -135,7 +135,12 @@ class LiveExchange:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except PeerError as second:
+            if error is None:
+                raise
+            error.add_note(f"and then: {second}")  # what failed first is what people need to know
 
     def _usable(self) -> threading.Lock:
         if self._failure is not None:
