@@ -175,7 +175,7 @@ def test_held_out_programs_that_cannot_be_read_are_no_zero(shoal: Shoal, tmp_pat
     junk = tmp_path / "junk"
     junk.mkdir()
     (junk / "x.red").write_bytes(bytes(range(256)))
-    refused = shoal("evolve", "--calls", 4, "--held-out", junk, "--out", tmp_path / "none", "--in-process")
+    refused = shoal("evolve", "--calls", 20, "--held-out", junk, "--out", tmp_path / "none", "--in-process")
     assert refused.code == 2
     assert "none of the 1 files" in refused.err
     assert not (tmp_path / "none").exists(), "nothing was spent"
