@@ -159,7 +159,7 @@ def test_a_full_disk_names_what_failed_first(
             swarm = private_swarm("run", (me.node_id,))
             path = tmp_path / "accounts.json"
             exchange = LiveExchange(me, MemoryHub().open(), champion_kinds(), swarm, accounts_path=path)
-            monkeypatch.setattr("shoal.swarm.live.write_whole", full)
+            monkeypatch.setattr("shoal.swarm.live.write_accounts", full)
             return exchange
 
         def full(path: Path, content: bytes) -> None:

@@ -69,7 +69,7 @@ def test_accounts_that_cannot_be_saved_do_not_hide_an_earlier_failure(
         raise PeerError(f"{path.name} cannot be written")
 
     first, second = live(MemoryHub(), 1, tmp_path / "one.json"), live(MemoryHub(), 1, tmp_path / "two.json")
-    monkeypatch.setattr("shoal.swarm.live.write_whole", full)
+    monkeypatch.setattr("shoal.swarm.live.write_accounts", full)
     with pytest.raises(RuntimeError, match="the journal") as caught, first:
         raise RuntimeError("the journal")
     assert caught.value.__notes__ == ["and then: one.json cannot be written"]

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from shoal.errors import RunError
-from shoal.runs.lock import sync_folder
+from shoal.files import sync_folder
 
 MANIFEST = "manifest.json"
 _NAME = re.compile(r"checkpoint-(\d+)")

@@ -37,7 +37,9 @@ def load(struct: type[Config], path: Path | None = None, overrides: Iterable[str
         return parse(struct, "", overrides)
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise ConfigError(f"{path}: the config cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: the config cannot be read: {error}") from error
     return parse(struct, text, overrides, source=str(path))
 

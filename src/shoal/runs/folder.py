@@ -24,9 +24,10 @@ import msgspec
 
 import shoal
 from shoal.errors import RunError
+from shoal.files import sync_folder
 from shoal.runs.checkpoint import Checkpoints
 from shoal.runs.journal import Journal, Sync
-from shoal.runs.lock import claim, release, sync_folder
+from shoal.runs.lock import claim, release
 
 CONFIG = "config.toml"
 VERSIONS = "versions.json"

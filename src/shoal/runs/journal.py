@@ -31,7 +31,8 @@ from typing import BinaryIO, Protocol
 import msgspec
 
 from shoal.errors import RunError
-from shoal.runs.lock import claim, release, sync_folder
+from shoal.files import sync_folder
+from shoal.runs.lock import claim, release
 
 MOST_LINE_BYTES = 8 << 20
 """A longer record is refused by `append`; a longer line is damage to a reader."""

@@ -40,15 +40,6 @@ def release(descriptor: int) -> None:
         os.close(descriptor)
 
 
-def sync_folder(folder: Path) -> None:
-    """Makes renames and new names in `folder` survive a power loss."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _forget_in_child() -> None:
     # A forked child shares the open file, so it would hold the lock on after its parent was killed.
     for descriptor in _held:

@@ -7,7 +7,6 @@ after a crash. A damaged file is put aside under another name and the accounts s
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from shoal.errors import PeerError
+from shoal.files import replace_whole
 from shoal.swarm.identity import NodeId
 
 Outcome: TypeAlias = Literal["verified", "rejected", "used", "useful"]
@@ -156,7 +156,7 @@ class Accounts:
         return msgspec.json.format(msgspec.json.encode(saved), indent=1)
 
     def save(self, path: str | Path) -> None:
-        write_whole(Path(path), self.encode())
+        write_accounts(Path(path), self.encode())
 
     @classmethod
     def load(cls, path: str | Path, most: int = 4096) -> Accounts:
@@ -195,17 +195,9 @@ def _put_aside(path: Path) -> Path:
     return aside
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Replaces a file so that it is the old one or the new one at every moment."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
+def write_accounts(path: Path, content: bytes) -> None:
+    """Replaces the file so that it is the old one or the new one at every moment."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(aside, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
+        replace_whole(path, content)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            aside.unlink()
         raise PeerError(f"the accounts file {path} cannot be written: {error.strerror}") from error

@@ -17,7 +17,7 @@ from types import TracebackType
 import msgspec
 
 from shoal.errors import PeerError
-from shoal.swarm.accounts import Accounts, Outcome, write_whole
+from shoal.swarm.accounts import Accounts, Outcome, write_accounts
 from shoal.swarm.authors import Peer, Received
 from shoal.swarm.exchange import Exchange, Receipt
 from shoal.swarm.identity import Identity, NodeId
@@ -118,7 +118,7 @@ class LiveExchange:
         if self._accounts_path is not None:
             with self._lock:
                 content = self._exchange.accounts.encode()
-            write_whole(self._accounts_path, content)
+            write_accounts(self._accounts_path, content)
 
     def close(self) -> None:
         """Sends what waits, ends the thread and the transport, saves the accounts; may be called twice."""
