@@ -22,6 +22,7 @@ ARROWS: dict[str, set[str]] = {
     "lab": {"evolve", "train", "sim", "node", "models", "corewar", "runs", "swarm"},
     "report": {"runs", "corewar"},
     "dashboard": {"runs", "corewar"},
+    "trackers": {"runs"},
 }
 
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}

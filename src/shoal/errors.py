@@ -9,6 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
+def how_to_install(extra: str) -> str:
+    """How to add an optional part. From Shoal's own folder: in a package index the name may be anybody's."""
+    return f"pip install '.[{extra}]' in Shoal's folder"
+
+
 class ShoalError(Exception):
     """Base of everything that Shoal raises on purpose."""
 
@@ -43,6 +48,14 @@ class CandidateError(ShoalError):
 
 class DomainError(ShoalError):
     """A domain broke the contract that a search relies on."""
+
+
+class TrainError(ShoalError):
+    """A training step could not be taken: weights and optimiser are as they were before it."""
+
+
+class TaskError(ShoalError):
+    """A task's name, settings or file is not usable. The message is fit to be shown to whoever gave it."""
 
 
 class ModelError(ShoalError):

@@ -64,6 +64,13 @@ def test_a_listing_assembles_to_the_same_code_and_start(warrior: Warrior) -> Non
         assert listing(again) == listing(warrior)
 
 
+def test_a_listing_with_names_longer_than_a_line_is_read() -> None:
+    name = "𐀀" * 60
+    warrior = Warrior(assemble("mov 0, 1").code, name=name, author=name)
+    again = assemble(listing(warrior))
+    assert (again.code, again.name, again.author) == (warrior.code, name, name)
+
+
 def test_names_cannot_smuggle_code_into_a_listing() -> None:
     code = assemble("mov 0, 1").code
     for name in ('x" (length 1) by "y"\nmov 9,9\nend\n', "x\rmov 9,9", "x\0y", "x\\"):

@@ -2,87 +2,32 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 import socket
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from shoal.errors import PeerError, RunError
-from shoal.evolve import child
 from shoal.evolve.champion import champion_kinds
-from shoal.evolve.network import Network
+from shoal.evolve.child import read_crew
 from shoal.evolve.running import run
-from shoal.evolve.seat import private_swarm
-from shoal.evolve.settings import EvolveSettings
-from shoal.node import Stop
+from shoal.node import Stop, child
+from shoal.node.crew import private_swarm
+from shoal.node.network import Network
 from shoal.runs import RunFolder, to_toml
 from shoal.runs.journal import read
 from shoal.swarm import Identity, MemoryHub
 from shoal.swarm.live import LiveExchange
 from tests.evolve.small import FOUR, histories, small
+from tests.processes import PATIENCE, children_of, is_alive, process_of, shoal, started, turns_of, wait_until
 
 CALLS = 403
-PATIENCE = 90.0
 
-
-@pytest.fixture
-def started() -> Iterator[list[subprocess.Popen[str]]]:
-    processes: list[subprocess.Popen[str]] = []
-    yield processes
-    for process in processes:
-        process.kill()
-        process.wait()
-
-
-def wait_until(condition: Callable[[], object], what: str) -> None:
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < until, f"not within {PATIENCE} s: {what}"
-        time.sleep(0.02)
-
-
-def shoal(started: list[subprocess.Popen[str]], *arguments: object) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "shoal.cli", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    started.append(process)
-    return process
-
-
-def children_of(parent: int) -> list[int]:
-    return [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
-
-
-def process_of(parent: int, journal: Path) -> int:
-    """The child that writes this journal."""
-    for pid in children_of(parent):
-        for file in Path(f"/proc/{pid}/fd").iterdir():
-            with contextlib.suppress(OSError):
-                if file.readlink() == journal:
-                    return pid
-    raise AssertionError(f"no child has {journal} open")
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def turns_of(journal: Path) -> int:
-    return sum(record.kind == "turn" for record in read(journal)) if journal.exists() else 0
+__all__ = ["started"]
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc")
@@ -153,9 +98,10 @@ def test_a_full_disk_names_what_failed_first(
     """The accounts, which are written last, cannot be written either."""
     settings = small(models=FOUR[:1], calls=6)
     with RunFolder.create(tmp_path / "run", to_toml(settings)) as folder:
-        me = Identity(bytes(32))
+        key = tmp_path / "identity.key"
+        me = Identity.load_or_create(key)
 
-        def join(settings: EvolveSettings, orders: child.Orders, run: RunFolder) -> LiveExchange:
+        def join(*_: object) -> LiveExchange:
             swarm = private_swarm("run", (me.node_id,))
             path = tmp_path / "accounts.json"
             exchange = LiveExchange(me, MemoryHub().open(), champion_kinds(), swarm, accounts_path=path)
@@ -165,16 +111,42 @@ def test_a_full_disk_names_what_failed_first(
         def full(path: Path, content: bytes) -> None:
             raise PeerError(f"the accounts file {path} cannot be written")
 
-        def fails(*_: object) -> str:
+        def fails(*_: object, **__: object) -> str:
             raise RunError("journal.jsonl cannot be written")
 
         monkeypatch.setattr(child, "_join_swarm", join)
         if how == "raised":
             monkeypatch.setattr(child, "run_in_field", fails)
         else:
-            monkeypatch.setattr("shoal.evolve.seat.Seat.why_it_ended", lambda _: "journal.jsonl, it said")
-        said = child.serve(child.Orders(str(folder.path), 0, "", "run", Network()), Stop())
+            monkeypatch.setattr(
+                "shoal.evolve.seat.SearchSeat.why_it_ended", lambda _: "journal.jsonl, it said"
+            )
+        said = child.serve(read_crew, child.Orders(str(folder.path), 0, str(key), "run", Network()), Stop())
     assert said.startswith("journal.jsonl")
+
+
+def test_two_runs_of_one_user_hear_each_other(
+    tmp_path: Path, started: list[subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a key given, the second does not take the identity that the first has."""
+    monkeypatch.setenv("SHOAL_HOME", str(tmp_path / "home"))
+    machine, config = tmp_path / "home" / "identity.key", tmp_path / "config.toml"
+    config.write_text(to_toml(small(models=("builtin:bomber",), calls=20_000, rounds=1000, history=4)))
+    common = ("evolve", config, "--swarm", f"two-runs-{os.getpid()}", "--out")
+    first, second = (tmp_path / name / "nodes" / "1-bomber" for name in ("first", "second"))
+    shoal(started, *common, tmp_path / "first")
+    wait_until(lambda: turns_of(first / "journal.jsonl"), "the first run")
+    shoal(started, *common, tmp_path / "second")
+    wait_until((second / "identity.key").exists, "an identity of its own")
+    assert not (first / "identity.key").exists()
+    assert Identity.load(second / "identity.key").node_id != Identity.load(machine).node_id
+    wait_until(lambda: authors_in(tmp_path / "first"), "a champion of the second")
+    wait_until(lambda: authors_in(tmp_path / "second"), "a champion of the first")
+
+    same = shoal(started, *common, tmp_path / "third", "--key", machine)
+    _, errors = same.communicate(timeout=PATIENCE)
+    assert same.returncode == 2
+    assert "the identity of another node that runs now" in errors
 
 
 def test_a_node_from_elsewhere_joins_a_swarm(tmp_path: Path, started: list[subprocess.Popen[str]]) -> None:

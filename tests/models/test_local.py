@@ -203,7 +203,7 @@ def test_a_transformers_folder_is_bounded(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_missing_torch_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ConfigError, match=r"shoal\[train\]"):
+    with pytest.raises(ConfigError, match=r"\.\[train\]"):
         TransformersModel("local:x", tmp_path)
 
 

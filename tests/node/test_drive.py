@@ -176,3 +176,12 @@ def test_stop_takes_the_signals_over_and_gives_them_back() -> None:
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_where_a_person_is_waited_for_the_first_signal_interrupts(number: signal.Signals) -> None:
+    with Stop() as stop:
+        stop.at_once = True
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+        assert stop.reason == number.name

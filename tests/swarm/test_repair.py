@@ -386,6 +386,24 @@ def test_a_clock_that_is_set_back_does_not_silence_the_node() -> None:
     assert any(topic == "beacon/0" for topic, _ in spy.sent)
 
 
+def test_a_clock_that_is_set_back_holds_up_neither_items_nor_pulls() -> None:
+    spy = Spy()
+    node = exchange(1, spy)
+    run([node], 3.0)
+    claim(node, identity(3), [known(identity(2), 5)], 1, NOW + 3)
+    run([node], 1.0, NOW + 3)
+    assert node._repair.open
+    node.share(Rollout(1, "x"))
+    spy.sent.clear()
+    run([node], 1.0, NOW - 100)
+    assert any(topic.startswith("log/") for topic, _ in spy.sent)
+    assert not node._repair.open
+    assert all(author.heard_at < NOW for author in node._authors)
+    claim(node, identity(3), [known(identity(2), 5)], 2, NOW - 99)
+    run([node], 1.0, NOW - 99)
+    assert node._repair.open, "what is missing is asked for again"
+
+
 def test_a_shared_item_is_held_for_others() -> None:
     node = exchange(1, Spy())
     node.share(Rollout(1, "x"))

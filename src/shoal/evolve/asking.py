@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from shoal.errors import CandidateError, ConfigError, ModelError
 from shoal.evolve.domain import Candidate, Domain, Operator
@@ -33,10 +33,12 @@ from shoal.models import (
     Recording,
     Request,
     Sampling,
+    check_model,
     own_price,
     parse_spec,
     price_for,
     resolve,
+    run_now,
 )
 from shoal.models.builtin import Builtin, BuiltinModel
 
@@ -191,15 +193,17 @@ class Asker:
         return model
 
 
-def run_now(work: Coroutine[Any, Any, Result]) -> Result:
-    """The result of a coroutine that never waits, without an event loop; instant models are such."""
-    try:
-        work.send(None)
-    except StopIteration as done:
-        result: Result = done.value
-        return result
-    work.close()
-    raise RuntimeError("an instant model waited for something")
+def check_models(settings: EvolveSettings) -> None:
+    """ConfigError where a model can be seen not to be usable, or a cassette to be missing; nothing is
+    loaded."""
+    for index, (name, spec) in enumerate(zip(settings.node_names(), settings.models, strict=True)):
+        try:
+            if settings.replay is None:
+                check_model(spec)
+            else:
+                resolve(spec, replay=Path(settings.replay) / "nodes" / name / CASSETTE)
+        except ConfigError as error:
+            raise ConfigError(f"models[{index}]: {error}") from error
 
 
 def _as_builtin(domain: Domain, name: str) -> Builtin:

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from shoal.evolve.archive import Archive
 from shoal.evolve.champion import Champion
 from shoal.evolve.domain import Domain
 from shoal.evolve.elite import Elite, Evaluation, Origin, cell_of
-from shoal.evolve.metrics import niche_novelty
+from shoal.evolve.metrics import niche_novelty, qd_score
 from shoal.evolve.rounds import RoundPlan
 from shoal.evolve.search_state import Happened, Placed, Result, SearchState, Step, make_arena
 from shoal.evolve.settings import EvolveSettings
@@ -60,7 +62,8 @@ class Learner:
     ) -> SearchState:
         self._take_in(state, judged)
         state.course.turn = turn.number
-        state.course.last = self._learn(state, turn, own)
+        happened = self._learn(state, turn, own)
+        state.course.last = msgspec.structs.replace(happened, evaluations=_evaluations(own.answer))
         return state
 
     def _learn(self, state: SearchState, turn: Turn, own: Own[Request, Answer]) -> Happened:
@@ -102,15 +105,16 @@ class Learner:
         for program, evaluation in zip(request.entrants, answer.evaluations[:residents], strict=True):
             placed += self._place(archive, course.seen, program, evaluation)
         cells = []
-        used = {opponent.digest for opponent in request.opponents}
+        opponents, used = {opponent.digest for opponent in request.opponents}, 0
         for migrant, evaluation in zip(request.visitors, answer.evaluations[residents:], strict=True):
             cells.append(cell_of(self.domain.axes, evaluation.measures))
             seeded = self.plan.seeds_visitors
             made = self._place(archive, course.seen, migrant.program, evaluation) if seeded else []
             placed += made
             received = _as_received(migrant, self.domain.name)
-            if seeded or migrant.program.digest in used:
+            if seeded or migrant.program.digest in opponents:
                 turn.credit(received, "used")
+                used += 1
             if made:
                 turn.credit(received, "useful")
         visitors = [migrant.program for migrant in request.visitors]
@@ -118,7 +122,7 @@ class Learner:
         known = {program.digest for program in (*course.received, *course.champions)}
         course.waiting = [one for one in course.waiting if one.program.digest not in known]
         return self._happened(
-            state, turn, request.round, "open", placed=tuple(placed), visitors=len(cells),
+            state, turn, request.round, "open", placed=tuple(placed), visitors=len(cells), used=used,
             novelty=niche_novelty(cells, before if before is not None else ()),
         )  # fmt: skip
 
@@ -203,8 +207,15 @@ class Learner:
         best = archive.best
         return Happened(
             turn.number, round_number, step, result, cells=len(archive), warriors=arena.warriors,
-            best=None if best is None else archive.fitness(best), **more,
+            best=None if best is None else archive.fitness(best), qd_score=qd_score(archive), **more,
         )  # fmt: skip
+
+
+def _evaluations(answer: Answer | None) -> int:
+    """How many programs were evaluated for this answer."""
+    if isinstance(answer, Opened | Closed):
+        return len(answer.evaluations)
+    return int(isinstance(answer, Proposed) and answer.evaluation is not None)
 
 
 def _as_received(migrant: Migrant, domain: str) -> Received:

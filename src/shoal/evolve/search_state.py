@@ -39,8 +39,10 @@ class Placed(msgspec.Struct, frozen=True):
 class Happened(msgspec.Struct, frozen=True, omit_defaults=True):
     """What one turn did; journaled as its note, for people, reports and the dashboard.
 
-    `cells` and `best` are of the node's archive afterwards. `novelty` is the share of the champions received
-    for this round whose cell was empty in the archive of the round before; None without any.
+    `cells`, `best` and `qd_score` are of the node's archive afterwards. `evaluations` were made in this turn.
+    Of the `visitors` of a new round, `used` were placed in the archive or chosen as opponents. `novelty` is
+    the share of the champions received for this round whose cell was empty in the archive of the round
+    before; None without any.
     """
 
     turn: int
@@ -57,6 +59,9 @@ class Happened(msgspec.Struct, frozen=True, omit_defaults=True):
     visitors: int = 0
     novelty: float | None = None
     said: str = ""
+    qd_score: float = 0.0
+    evaluations: int = 0
+    used: int = 0
 
 
 class Course(msgspec.Struct):

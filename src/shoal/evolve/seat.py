@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from shoal.evolve.asking import Asker
 from shoal.evolve.champion import Champion
 from shoal.evolve.domain import Domain
@@ -17,7 +15,6 @@ from shoal.evolve.steps import Answer, Evidence, Request
 from shoal.evolve.workshop import Workshop
 from shoal.node import ExchangeLike, Node, NodeSettings
 from shoal.runs import RunFolder
-from shoal.swarm import ExchangeSettings
 
 SearchNode = Node[SearchState, Request, Answer, Evidence]
 
@@ -25,22 +22,8 @@ AFTER_DEADLINE = 10.0
 """Seconds after which a call is missed even if the client has not given it up by itself."""
 
 
-class NodeProgress(msgspec.Struct, frozen=True):
-    """Where a node stands. `round` counts from 1; `best` is the best fitness in its present archive;
-    `trouble` says why it stopped early."""
-
-    name: str
-    model: str
-    round: int = 0
-    calls: int = 0
-    cells: int = 0
-    best: float | None = None
-    ended: bool = False
-    trouble: str = ""
-
-
 @dataclass
-class Seat:
+class SearchSeat:
     """A node with its search. `close` frees the model."""
 
     node: SearchNode
@@ -50,20 +33,6 @@ class Seat:
     @property
     def name(self) -> str:
         return self.node.name
-
-    def progress(self, *, ended: bool = False, trouble: str = "") -> NodeProgress:
-        state = self.node.state
-        best = state.archive.best if state.archive is not None else None
-        return NodeProgress(
-            self.name,
-            self.searcher.model,
-            min(state.course.round + 1, self.searcher.settings.rounds),
-            self.node.ledger.spent.get("calls", 0),
-            len(state.archive) if state.archive is not None else 0,
-            None if best is None or state.archive is None else state.archive.fitness(best),
-            ended,
-            trouble,
-        )
 
     def why_it_ended(self) -> str:
         """Nothing when it did what it was asked to."""
@@ -93,7 +62,7 @@ def take_seat(
     now: float,
     exchange: ExchangeLike | None,
     real_time: bool,
-) -> Seat:
+) -> SearchSeat:
     """The `index`-th node of the run, new or resumed. With `real_time` a call that hangs is missed by the
     node itself; in virtual time only the model's client can tell."""
     name = settings.node_names()[index]
@@ -121,13 +90,6 @@ def take_seat(
         journal.close()
         raise
     searcher.attach(node.ledger, node.turns)
-    seat = Seat(node, searcher, asker)
+    seat = SearchSeat(node, searcher, asker)
     seat.share_again()
     return seat
-
-
-def private_swarm(swarm: str, members: tuple[str, ...]) -> ExchangeSettings:
-    """A swarm of one run, closed to everybody else; its members need no probation."""
-    return ExchangeSettings(
-        swarm=swarm, allow=members, probation_items=1, newcomers_per_minute=60_000.0, flush_seconds=0.0
-    )

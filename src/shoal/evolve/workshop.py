@@ -51,6 +51,11 @@ class _Job:
     seen: frozenset[str]
 
 
+def _job(state: SearchState, request: Request) -> _Job:
+    seen = frozenset(state.course.seen) if isinstance(request, Propose) else frozenset()
+    return _Job(request, state.arena, seen)
+
+
 class Workshop:
     """Answers the steps of one node."""
 
@@ -61,8 +66,11 @@ class Workshop:
         self._threads: Threads[_Job, Answer] = Threads(self._work)
 
     def begin(self, call: Call, state: SearchState, request: Request, now: float) -> None:
-        seen = frozenset(state.course.seen) if isinstance(request, Propose) else frozenset()
-        self._threads.begin(call, None, _Job(request, state.arena, seen), now)
+        self._threads.begin(call, None, _job(state, request), now)
+
+    def answer(self, state: SearchState, request: Request) -> Reply[Answer]:
+        """The same at once, in this thread: what a simulated node needs."""
+        return self._work(_job(state, request))
 
     def finished(self, now: float) -> list[Finished[Answer]]:
         return self._threads.finished(now)

@@ -10,7 +10,7 @@ Vendors' packages are optional and imported when a model that needs them is reso
 in `specification`, retries in `calling`, budgets in `budget`, keys in `keys`.
 """
 
-from shoal.models.background import Background
+from shoal.models.background import Background, run_now
 from shoal.models.budget import Amounts, Budget, BudgetRecord, Limits, Reserved, Settled
 from shoal.models.builtin import builtin_names, register_builtin
 from shoal.models.calling import Caller, Ledger, Policy
@@ -21,7 +21,7 @@ from shoal.models.llama import LlamaServer, LlamaSettings
 from shoal.models.presets import PRESETS, Preset
 from shoal.models.prices import Price, own_price, price_for
 from shoal.models.protocol import Answer, Instant, Message, Model, Request, Sampling, Usage
-from shoal.models.registry import local_settings, resolve
+from shoal.models.registry import check_model, local_settings, resolve
 from shoal.models.scripted import Scripted
 from shoal.models.specification import Options, Spec, parse_spec
 
@@ -58,6 +58,7 @@ __all__ = [
     "Usage",
     "builtin_names",
     "catalogue",
+    "check_model",
     "list_models",
     "local_settings",
     "own_price",
@@ -65,4 +66,5 @@ __all__ = [
     "price_for",
     "register_builtin",
     "resolve",
+    "run_now",
 ]

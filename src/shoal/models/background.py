@@ -53,6 +53,17 @@ class Background:
         self.close()
 
 
+def run_now(work: Coroutine[Any, Any, Result]) -> Result:
+    """The result of a coroutine that never waits, without an event loop; instant models are such."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        result: Result = done.value
+        return result
+    work.close()
+    raise RuntimeError("an instant model waited for something")
+
+
 async def _cancel_all() -> None:
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from shoal.errors import ConfigError
+from shoal.errors import ConfigError, how_to_install
 from shoal.models.builtin import builtin_names
 from shoal.models.keys import find_key
 from shoal.models.presets import PRESETS
@@ -83,7 +83,7 @@ def _local(spec: Spec, listed: Listed) -> Listed:
     else:
         local_settings(spec)
     if find_spec("xllamacpp") is None:
-        return msgspec.structs.replace(listed, status="not installed", remedy="pip install 'shoal[local]'")
+        return msgspec.structs.replace(listed, status="not installed", remedy=how_to_install("local"))
     return listed
 
 
@@ -100,7 +100,7 @@ async def _remote(
 ) -> Listed:
     package = "anthropic" if spec.scheme == "anthropic" else "openai"
     if find_spec(package) is None:
-        return msgspec.structs.replace(listed, status="not installed", remedy="pip install 'shoal[llm]'")
+        return msgspec.structs.replace(listed, status="not installed", remedy=how_to_install("llm"))
     variable = key_variable(spec)
     has_key = find_key(variable, environment) is not None
     if not has_key and (spec.scheme in ("openai", "anthropic") or spec.options.key):

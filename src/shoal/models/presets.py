@@ -51,11 +51,16 @@ class Preset(msgspec.Struct, frozen=True):
             found.append(folder / inside)
         return found
 
-    def file(self, search: Sequence[str] | None = None, cache: Path | None = None) -> Path:
-        """The one GGUF file, checked; ConfigError with the remedy when it is not there or not itself."""
+    def installed(self, search: Sequence[str] | None = None) -> list[Path]:
+        """The installed parts, unread; ConfigError with the remedy when one is missing."""
         parts = self.find(search)
         if parts is None:
             raise ConfigError(f"local:{self.name} is not installed: run `{self.command()}` ({self.licence})")
+        return parts
+
+    def file(self, search: Sequence[str] | None = None, cache: Path | None = None) -> Path:
+        """The one GGUF file, checked; ConfigError with the remedy when it is not there or not itself."""
+        parts = self.installed(search)
         if len(parts) == 1:
             self._check(_digest(parts), parts[0])
             return parts[0]

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from shoal.errors import ConfigError
+from shoal.errors import ConfigError, how_to_install
 from shoal.models.protocol import Usage
 from shoal.models.specification import Spec
 
@@ -110,7 +110,7 @@ def check_money(price: Price, spec: str, dollars: float | None) -> None:
     if dollars is not None and price.state == "unpriced":
         raise ConfigError(
             f"{spec} has no known price, so a budget in dollars cannot be kept: state its price, limit calls "
-            "or tokens instead, or install the price table with `pip install 'shoal[llm]'`"
+            f"or tokens instead, or install the price table: {how_to_install('llm')}"
         )
 
 

@@ -48,6 +48,20 @@ def resolve(
     return model if record is None else Recording(model, Cassette.at(record))
 
 
+def check_model(spec: str) -> None:
+    """ConfigError where a model can be seen not to be usable here: no such file, no key, no cassette. No
+    weights are read, so that this takes no time; builtin models are their application's affair."""
+    parsed = parse_spec(spec)
+    if parsed.scheme == "local":
+        preset = PRESETS.get(parsed.name)
+        if preset is None:
+            _find_weights(parsed.name)
+        else:
+            preset.installed()
+    elif parsed.scheme != "builtin":
+        resolve(parsed, endpoints=Endpoints())
+
+
 class Adjusted:
     """A model whose spec sets sampling of its own."""
 
@@ -131,6 +145,8 @@ def _find_weights(name: str) -> Path:
         return path
     if path.is_dir() and (path / "config.json").is_file():
         return path
+    if path.is_dir() and (trained := _trained_policy(path)) is not None:
+        return trained
     files = sorted(path.glob("*.gguf")) if path.is_dir() else []
     if len(files) == 1:
         return files[0]
@@ -138,9 +154,20 @@ def _find_weights(name: str) -> Path:
     if files:
         raise ConfigError(f"{path} holds {len(files)} GGUF files: name one of them, such as local:{files[0]}")
     raise ConfigError(
-        f"local:{name} is not a GGUF file, a model folder, an installed package with a GGUF file, or one of "
-        f"the presets: {known}"
+        f"local:{name} is not a GGUF file, a model folder, a run of training with a checkpoint, an installed "
+        f"package with a GGUF file, or one of the presets: {known}"
     )
+
+
+def _trained_policy(folder: Path) -> Path | None:
+    """The newest policy in a run of training, or in the folder of one of its nodes; of several nodes the
+    first that has one."""
+    nodes = [folder] if folder.parent.name == "nodes" else sorted((folder / "nodes").glob("*"))
+    for node in nodes:
+        policies = sorted(node.glob("checkpoint-*/policy/config.json"))
+        if policies:
+            return policies[-1].parent
+    return None
 
 
 def _openai(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:

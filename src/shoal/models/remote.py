@@ -27,6 +27,7 @@ from shoal.errors import (
     ModelError,
     ModelServerError,
     ModelTimeoutError,
+    how_to_install,
 )
 from shoal.models.capabilities import Capabilities
 from shoal.models.keys import Key
@@ -260,4 +261,4 @@ def import_package(package: str, extra: str, spec: str) -> Any:
         return import_module(package)
     except ImportError as error:
         missing = getattr(error, "name", None) or package
-    raise ConfigError(f"{spec} needs the package {missing}: run `pip install 'shoal[{extra}]'`")
+    raise ConfigError(f"{spec} needs the package {missing}: {how_to_install(extra)}")

@@ -63,8 +63,9 @@ class Spec(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
 
-def parse_spec(text: str) -> Spec:
-    """Reads a spec; ConfigError says what is wrong with it and how one looks."""
+def parse_spec(text: str, besides: tuple[str, ...] = ()) -> Spec:
+    """Reads a spec; ConfigError says what is wrong with it and how one looks. `besides` are prefixes that the
+    caller takes itself; they are only named."""
     text = text.strip()
     if not text:
         raise ConfigError(f"a model is named by a text such as {EXAMPLES}")
@@ -78,7 +79,7 @@ def parse_spec(text: str) -> Spec:
     if not colon:
         raise ConfigError(f"{shown!r} does not say what kind of model it is: write for example {EXAMPLES}")
     if scheme not in SCHEMES:
-        raise ConfigError(f"{shown!r} begins with {scheme!r}: known are {', '.join(SCHEMES)}")
+        raise ConfigError(f"{shown!r} begins with {scheme!r}: known are {', '.join((*SCHEMES, *besides))}")
     if scheme in ("http", "https"):
         return _parse_url(text, scheme, shown)
     name, _, query = rest.partition("?")

@@ -18,6 +18,8 @@ AnyNode = Node[Any, Any, Any, Any]
 
 LONGEST_WAIT = 0.2
 """Seconds after which a waiting driver looks up at the latest, to see a wish to stop."""
+GRACE = 30.0
+"""Seconds that calls under way have to end when a stop is requested."""
 
 
 class Ticks(Protocol):
@@ -27,7 +29,8 @@ class Ticks(Protocol):
 
 
 class Stop:
-    """A wish to stop, from SIGINT, SIGTERM or `request()`. A second SIGINT interrupts at once.
+    """A wish to stop, from SIGINT, SIGTERM or `request()`. A second SIGINT interrupts at once; with
+    `at_once`, for a driver that waits for a person, the first signal does.
 
     As a context manager it takes the signals over and gives them back; in any other than the main thread it
     only listens to `request()`.
@@ -35,6 +38,7 @@ class Stop:
 
     def __init__(self) -> None:
         self.reason = ""
+        self.at_once = False
         self._event = threading.Event()
         self._before: dict[int, Any] = {}
 
@@ -60,23 +64,32 @@ class Stop:
         self._before.clear()
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self.requested and number == signal.SIGINT:
-            raise KeyboardInterrupt
+        is_second = self.requested and number == signal.SIGINT
         self.request(signal.Signals(number).name)
+        if is_second or self.at_once:
+            raise KeyboardInterrupt
 
 
 def run_in_field(
-    node: AnyNode, stop: Stop, *, clock: Callable[[], float] = time.time, grace: float = 30.0
+    node: AnyNode,
+    stop: Stop,
+    *,
+    clock: Callable[[], float] = time.time,
+    grace: float = GRACE,
+    after_turn: Callable[[], None] = lambda: None,
 ) -> str:
     """Drives one node until it has finished or is asked to stop, closes it, and says which.
 
     Its exchange, if it has one, lives by its own thread. When asked to stop, the calls under way have `grace`
     seconds to end, as they are paid for; their answers are journaled and wait there for the resume.
+    `after_turn` is called after every turn.
     """
     reason = ""
     try:
         while not reason:
             status = node.step(clock())
+            if status == "turned":
+                after_turn()
             if status == "finished":
                 reason = node.finished_because
             elif stop.requested:
@@ -92,7 +105,7 @@ def run_in_field(
 
 
 def run_in_threads(
-    nodes: Sequence[AnyNode], stop: Stop, *, clock: Callable[[], float] = time.time, grace: float = 30.0
+    nodes: Sequence[AnyNode], stop: Stop, *, clock: Callable[[], float] = time.time, grace: float = GRACE
 ) -> list[str]:
     """`run_in_field` for several nodes, each in its thread. If one fails, the others are stopped cleanly and
     its exception is raised here."""

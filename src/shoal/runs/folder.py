@@ -32,6 +32,8 @@ from shoal.runs.lock import claim, release
 CONFIG = "config.toml"
 VERSIONS = "versions.json"
 _OWNER = ".owner"
+MOST_NAMED = 5
+"""Runs that a message about another folder names."""
 _NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -70,16 +72,15 @@ class RunFolder:
     @classmethod
     def resume(cls, path: Path) -> RunFolder:
         """Takes ownership of an existing run; RunError if it is not one or another process owns it."""
-        path = path.absolute()
         _require_run(path)
+        path = path.absolute()
         return cls(path, _claim(path))
 
     @classmethod
     def look(cls, path: Path) -> RunFolder:
         """The same folder for reading only, also while another process owns it."""
-        path = path.absolute()
         _require_run(path)
-        return cls(path, None)
+        return cls(path.absolute(), None)
 
     @property
     def config_toml(self) -> str:
@@ -163,7 +164,19 @@ def _require_run(path: Path) -> None:
     if not path.is_dir():
         raise RunError(f"{path}: there is no such run folder.")
     if not _is_run(path):
-        raise RunError(f"{path}: this is not a run folder (no {CONFIG} and nodes/ in it).")
+        raise RunError(f"{path}: this is not a run folder{_instead(path)}.")
+
+
+def _instead(path: Path) -> str:
+    """What is in a folder that is not a run: the runs in it, or what is lacking."""
+    try:
+        inside = sorted(str(one) for one in path.iterdir() if _is_run(one))
+    except OSError:
+        inside = []
+    if not inside:
+        return f" (no {CONFIG} and nodes/ in it)"
+    more = f" and {len(inside) - MOST_NAMED} more" if len(inside) > MOST_NAMED else ""
+    return f"; there are runs in it: {', '.join(inside[:MOST_NAMED])}{more}"
 
 
 def _refuse_taken(path: Path) -> None:

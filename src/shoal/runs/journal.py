@@ -240,6 +240,11 @@ class Follower:
         self.number = 0
         self._offset = 0
 
+    @property
+    def offset(self) -> int:
+        """Bytes of the records that were read."""
+        return self._offset
+
     def poll(self) -> Iterator[Record]:
         try:
             file = self.path.open("rb")

@@ -33,6 +33,17 @@ def claim(path: Path, flags: int, refusal: str) -> int:
     return descriptor
 
 
+def is_in_use(path: Path) -> bool:
+    """Whether somebody holds it at this moment; False where there is no such file."""
+    if not path.exists():
+        return False
+    try:
+        release(claim(path, os.O_RDONLY, ""))
+    except RunError:
+        return True
+    return False
+
+
 def release(descriptor: int) -> None:
     """Closes a claimed descriptor and thereby drops its lock; a second call does nothing."""
     if descriptor in _held:

@@ -163,6 +163,8 @@ class Made(msgspec.Struct, frozen=True):
 
 
 class Results(msgspec.Struct, frozen=True):
+    """`application` is what the runs were: searches ("evolve") or training swarms ("train")."""
+
     title: str
     seeds: list[int]
     settings: dict[str, Any]
@@ -178,6 +180,7 @@ class Results(msgspec.Struct, frozen=True):
     failures: list[Failure]
     missing: int
     made: Made
+    application: Literal["evolve", "train"] = "evolve"
     format: str = FORMAT
     version: int = VERSION
 

@@ -208,8 +208,8 @@ class Exchange:
 
     def tick(self, now: float) -> bool:
         """Does what is due. True if more messages wait than one tick takes in."""
-        if now < self._now:  # the clock was set back: everything is due again rather than much later
-            self._beacon_due = self._repair_due = self._housekeeping_due = now
+        if now < self._now:
+            self._set_back(now)
         elif now - max(self._due, self._now) > STALL:
             self._stalled(now)
         self._now = now
@@ -424,6 +424,15 @@ class Exchange:
             self.reopened += 1
             self._repair.forgive()
             self.transport.reopen(endpoints[:NEIGHBOURS])
+
+    def _set_back(self, now: float) -> None:
+        """This node's clock was: what is due is due again rather than much later."""
+        self._beacon_due = self._repair_due = self._housekeeping_due = now
+        self._sender.outbox.since = min(self._sender.outbox.since, now)
+        for author in self._authors:
+            author.heard_at = min(author.heard_at, now)
+        if self._now - now > STALL:
+            self._stalled(now)  # pulls under way have deadlines of another time
 
     def _stalled(self, now: float) -> None:
         """This node itself was away: what it knows about the others' silence means nothing."""

@@ -22,6 +22,7 @@ from shoal.swarm.authors import Peer, Received
 from shoal.swarm.exchange import Exchange, Receipt
 from shoal.swarm.identity import Identity, NodeId
 from shoal.swarm.kinds import Kinds
+from shoal.swarm.presence import Presence
 from shoal.swarm.settings import ExchangeSettings
 from shoal.swarm.transport.base import Transport
 
@@ -38,8 +39,8 @@ class LiveExchange:
     Its random numbers come from the operating system unless `rng` is given: the nonces of pulls must not be
     foreseen by those who saw earlier ones.
 
-    With `accounts_path` the accounts are loaded from there, saved every minute and on `close`. `close` closes
-    the transport as well.
+    With `accounts_path` the accounts are loaded from there, saved every minute and on `close`. With
+    `presence_path` that file says how many peers were heard of. `close` closes the transport as well.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class LiveExchange:
         *,
         rng: random.Random | None = None,
         accounts_path: str | Path | None = None,
+        presence_path: Path | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._accounts_path = Path(accounts_path) if accounts_path is not None else None
@@ -59,6 +61,7 @@ class LiveExchange:
             settings, messages_per_tick=min(settings.messages_per_tick, MESSAGES_PER_TICK)
         )
         self._clock = clock
+        self._presence = Presence(presence_path, settings.authors) if presence_path else None
         self._exchange = Exchange(
             identity,
             transport,
@@ -150,8 +153,10 @@ class LiveExchange:
     def _introduce(self) -> None:
         """Tells the transport who is there, so that a node that knew one address finds more neighbours."""
         with self._lock:
-            present = self._exchange.peers().values()
-        self._exchange.transport.meet([endpoint for peer in present for endpoint in peer.endpoints])
+            present = self._exchange.peers()
+        self._exchange.transport.meet([end for peer in present.values() for end in peer.endpoints])
+        if self._presence is not None:
+            self._presence.note(present)
 
     def _run(self) -> None:
         save_at = self._clock() + SAVE_EVERY

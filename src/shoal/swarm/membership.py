@@ -33,6 +33,17 @@ def _root(name: str, secret: str) -> bytes:
     return hashlib.scrypt(secret.encode(), salt=salt, n=1 << 14, r=8, p=1, dklen=32, maxmem=1 << 26)
 
 
+def check_allowed(allow: Iterable[NodeId]) -> None:
+    """ConfigError names the first that is not a node id."""
+    for node in allow:
+        try:
+            correct = len(id_bytes(node)) == ID_BYTES and node == node.lower()
+        except ValueError:
+            correct = False
+        if not correct:
+            raise ConfigError(f"{node!r} in the allow-list is not a node id (32 letters a-z and digits 2-7)")
+
+
 class Membership:
     """What makes a frame one of this swarm."""
 
@@ -48,15 +59,7 @@ class Membership:
         ).digest()
         self.domain_tag = DOMAIN + hashlib.blake2b(key=root, person=b"shoal domain", digest_size=32).digest()
         self.allow = frozenset(allow)
-        for node in self.allow:
-            try:
-                correct = len(id_bytes(node)) == ID_BYTES and node == node.lower()
-            except ValueError:
-                correct = False
-            if not correct:
-                raise ConfigError(
-                    f"{node!r} in the allow-list is not a node id (32 letters a-z and digits 2-7)"
-                )
+        check_allowed(self.allow)
 
     def allows(self, node: NodeId) -> bool:
         return not self.allow or node in self.allow

@@ -66,15 +66,18 @@ def read(text: str, *, split_long_lines: bool = True) -> Source:
     when it is the first line, so that a listing can be assembled again.
     """
     source = Source()
-    markers = 0
+    markers = header_line = 0
     beginning = True
     for number, offset, piece, physical in _pieces(text, split_long_lines):
         if beginning and piece.strip(WHITE_SPACE):
             beginning = False
-            header = _LISTING_HEADER.match(piece)
+            # All of the line, however long the names in it are.
+            header = _LISTING_HEADER.match(_cut(physical))
             if header:
                 source.name, source.author = readable(header[1]), readable(header[2])
-                continue
+                header_line = number
+        if header_line and number == header_line:
+            continue
         code, semicolon, _ = piece.partition(";")
         if code.strip(WHITE_SPACE):
             source.lines.append(Line(number, code, physical, offset))

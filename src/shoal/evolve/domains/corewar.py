@@ -8,6 +8,8 @@ warriors the most). Battles run in the compiled engine on all cores, and foreign
 from __future__ import annotations
 
 import re
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from functools import cached_property
@@ -40,6 +42,9 @@ OPCODES = Axis("opcodes", (4, 6, 8, 10, 14))
 
 MAX_DUELS_AT_ONCE = 4096
 """Battles handed to the engine in one call, which bounds the memory of the results."""
+MOST_REMEMBERED = 1024
+MOST_REMEMBERED_CHARACTERS = 8192
+"""Parsed programs that are kept, and the longest of them: 8 MB of text at most."""
 
 _CODE = re.compile(
     r"(?:[a-z_]\w*:?\s+){0,2}?"
@@ -79,6 +84,10 @@ class CoreWar(Domain):
         self.lenient = lenient
         self.brief = brief
         self.threads = threads
+        # Opponents and champions are parsed again each round, by every node; assembling them costs more than
+        # a short battle.
+        self._parsed: OrderedDict[str, Candidate] = OrderedDict()
+        self._parsing = threading.Lock()
 
     @property
     def opponent_limit(self) -> int:  # type: ignore[override]
@@ -111,6 +120,20 @@ class CoreWar(Domain):
         return {name: source for name, source in found.items() if self._assembles(source)}
 
     def parse(self, text: str) -> Candidate:
+        with self._parsing:
+            known = self._parsed.get(text)
+            if known is not None:
+                self._parsed.move_to_end(text)
+                return known
+        candidate = self._parse(text)
+        if len(text) <= MOST_REMEMBERED_CHARACTERS:
+            with self._parsing:
+                self._parsed[text] = candidate
+                if len(self._parsed) > MOST_REMEMBERED:
+                    self._parsed.popitem(last=False)
+        return candidate
+
+    def _parse(self, text: str) -> Candidate:
         try:
             warrior = assemble(text, self.settings, lenient=self.lenient)
         except AssemblyError as error:

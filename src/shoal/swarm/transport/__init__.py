@@ -14,7 +14,33 @@ from shoal.swarm.transport.addresses import Address, parse_address
 from shoal.swarm.transport.base import MOST_MESSAGE_BYTES, Transport, TransportStats
 from shoal.swarm.transport.tls import TlsFiles
 
-__all__ = ["MOST_MESSAGE_BYTES", "TlsFiles", "Transport", "TransportStats", "open_transport"]
+__all__ = [
+    "MOST_MESSAGE_BYTES",
+    "TlsFiles",
+    "Transport",
+    "TransportStats",
+    "check_transport",
+    "open_transport",
+]
+
+
+def check_transport(
+    name: str,
+    *,
+    listen: Sequence[str] = (),
+    join: Sequence[str] = (),
+    advertise: Sequence[str] = (),
+    tls: TlsFiles | None = None,
+) -> None:
+    """Raises the ConfigError that `open_transport` would raise; nothing is opened."""
+    if tls is not None:
+        tls.check()
+    if name == "nats":
+        _nats_servers(listen, join)
+    else:
+        _check_engine(name)
+        for text in (*listen, *join, *advertise):
+            _checked(text, tls)
 
 
 def open_transport(
@@ -45,11 +71,7 @@ def open_transport(
         tls.check()
     if name == "nats":
         return _open_nats(swarm, node_id, listen, join, tls)
-    if name != "zenoh":
-        known = (
-            "the memory transport exists inside one process only" if name == "memory" else "it is not known"
-        )
-        raise ConfigError(f'transport "{name}": {known}; use "zenoh" or "nats"')
+    _check_engine(name)
 
     from shoal.swarm.transport.local import LocalNeighbours
     from shoal.swarm.transport.neighbours import Neighbours, NetworkNeighbours
@@ -65,6 +87,14 @@ def open_transport(
     else:
         neighbours = LocalNeighbours(swarm, node_id, rng, runtime)
     return ZenohTransport(neighbours, swarm=swarm, rng=rng, tls=tls)
+
+
+def _check_engine(name: str) -> None:
+    if name != "zenoh":
+        known = (
+            "the memory transport exists inside one process only" if name == "memory" else "it is not known"
+        )
+        raise ConfigError(f'transport "{name}": {known}; use "zenoh" or "nats"')
 
 
 def _checked(text: str, tls: TlsFiles | None) -> Address:
@@ -85,6 +115,11 @@ def _open_nats(
 ) -> Transport:
     from shoal.swarm.transport.nats import NatsTransport
 
+    addresses = _nats_servers(listen, join)
+    return NatsTransport([str(address) for address in addresses], swarm=swarm, name=node_id, tls=tls)
+
+
+def _nats_servers(listen: Sequence[str], join: Sequence[str]) -> list[Address]:
     if listen:
         raise ConfigError("a NATS node does not listen; name the servers with --join nats://host:port")
     servers = [text if "/" in text else f"nats://{text}" for text in join] or ["nats://127.0.0.1:4222"]
@@ -92,4 +127,4 @@ def _open_nats(
     for address in addresses:
         if address.scheme != "nats":
             raise ConfigError(f"address {address} is not a NATS server; write nats://host:port")
-    return NatsTransport([str(address) for address in addresses], swarm=swarm, name=node_id, tls=tls)
+    return addresses

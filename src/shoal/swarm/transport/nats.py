@@ -15,7 +15,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from shoal.errors import ConfigError
+from shoal.errors import ConfigError, how_to_install
 from shoal.swarm.transport.base import MOST_MESSAGE_BYTES, TransportStats
 from shoal.swarm.transport.queues import Inbox, Outbox
 from shoal.swarm.transport.tls import TlsFiles
@@ -24,7 +24,7 @@ from shoal.swarm.transport.topics import check_topics, is_topic, short_hash
 try:
     from nats.aio.client import Client
 except ImportError as error:
-    raise ConfigError('the transport "nats" needs one more package: pip install "shoal[nats]"') from error
+    raise ConfigError(f"the transport 'nats' needs one more package: {how_to_install('nats')}") from error
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg

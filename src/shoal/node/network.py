@@ -17,7 +17,8 @@ class Network(msgspec.Struct, frozen=True, omit_defaults=True):
     secret: str = ""
     allow: tuple[str, ...] = ()
     tls: tuple[str, str, str] | None = None  # authority, certificate, key
-    key: str | None = None  # identity of a single node
+    key: str | None = None  # identity of a single node, whatever else there is
+    machine_key: str | None = None  # that of a single node where no other one has it at the moment
 
     @property
     def is_private(self) -> bool:

@@ -14,19 +14,17 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Generic
 
 import msgspec
 
-from shoal.evolve.child import Orders
-from shoal.evolve.lockstep import Report
-from shoal.evolve.network import Network
-from shoal.evolve.search_state import Happened
-from shoal.evolve.seat import NodeProgress
-from shoal.evolve.settings import EvolveSettings
-from shoal.node import Stop
-from shoal.runs import Follower, Ledger, RunFolder
-from shoal.runs.records import Answered, Asked, Missed, Note, TurnBegun, content_of
+from shoal.node.child import Orders, serve
+from shoal.node.crew import Crew, Report, Watcher
+from shoal.node.drive import Stop
+from shoal.node.network import Network
+from shoal.node.standing import StandingOf
+from shoal.runs import RunFolder
+from shoal.runs.lock import is_in_use
 from shoal.swarm import Identity
 
 LOOK_EVERY = 0.1
@@ -36,44 +34,14 @@ OPEN_SWARM = "shoal"
 MOST_TROUBLE = 500
 
 
-class Watcher:
-    """Where a node stands, from the records that its journal has gained since the last look."""
-
-    def __init__(self, settings: EvolveSettings, index: int, journal: Path) -> None:
-        self._rounds = settings.rounds
-        self._name = settings.node_names()[index]
-        self._model = settings.models[index]
-        self._follower = Follower(journal)
-        self._ledger = Ledger()
-        self._last: Happened | None = None
-        self._decode = msgspec.json.Decoder(Happened).decode
-
-    def look(self, *, ended: bool = False, trouble: str = "") -> NodeProgress:
-        for record in self._follower.poll():
-            match content_of(record):
-                case Asked(turn=turn, reserve=reserve):
-                    self._ledger.ask(turn, reserve)
-                case Answered(turn=turn, cost=cost) | Missed(turn=turn, cost=cost):
-                    self._ledger.answer(turn, cost)
-                case TurnBegun(turn=turn):
-                    self._ledger.settle(turn)
-                case Note(note=note):
-                    self._last = self._decode(note)
-        calls, last = self._ledger.spent.get("calls", 0), self._last
-        if last is None:
-            return NodeProgress(self._name, self._model, 0, calls, ended=ended, trouble=trouble)
-        shown = min(last.round + 1, self._rounds)
-        return NodeProgress(self._name, self._model, shown, calls, last.cells, last.best, ended, trouble)
-
-
 @dataclass
-class Child:
+class Child(Generic[StandingOf]):
     process: subprocess.Popen[bytes]
     said: IO[bytes]
-    watcher: Watcher
+    watcher: Watcher[StandingOf]
     stopping: bool = False
 
-    def progress(self) -> NodeProgress:
+    def standing(self) -> StandingOf:
         code = self.process.poll()
         return self.watcher.look(ended=code == 0 and not self.stopping, trouble=self._trouble(code))
 
@@ -88,17 +56,17 @@ class Child:
 
 
 def run_processes(
-    settings: EvolveSettings, run: RunFolder, stop: Stop, report: Report, network: Network
-) -> list[NodeProgress]:
+    crew: Crew[StandingOf], run: RunFolder, stop: Stop, report: Report[StandingOf], network: Network
+) -> list[StandingOf]:
     """Runs all nodes until they have ended or `stop` is requested; where each of them stands then."""
-    children: list[Child] = []
+    children: list[Child[StandingOf]] = []
     try:
-        children += [_start(settings, run, orders) for orders in _orders(settings, run, network)]
+        children += [_start(crew, run, orders) for orders in _orders(crew, run, network)]
         while any(child.process.poll() is None for child in children) and not stop.requested:
-            report([child.progress() for child in children])
+            report(lambda: [child.standing() for child in children])
             time.sleep(LOOK_EVERY)
         _end(children)
-        return [child.progress() for child in children]
+        return [child.standing() for child in children]
     finally:
         for child in children:
             child.process.kill()
@@ -106,14 +74,30 @@ def run_processes(
             child.said.close()
 
 
-def _orders(settings: EvolveSettings, run: RunFolder, network: Network) -> list[Orders]:
-    names = settings.node_names()
+def run_here(
+    crew: Crew[StandingOf], run: RunFolder, stop: Stop, report: Report[StandingOf], network: Network
+) -> list[StandingOf]:
+    """The one node of a crew in this process, over the network. It waits for a person at the terminal, so the
+    first signal ends it, and it reports between questions only."""
+    (orders,) = _orders(crew, run, network)
+    watcher = crew.watch(0, run.journal_path(crew.names[0]))
+    stop.at_once = True
+    try:
+        trouble = serve(lambda _: crew, orders, stop, lambda: report(lambda: [watcher.look()]))
+    except KeyboardInterrupt:
+        if not stop.requested:
+            raise
+        trouble = ""
+    return [watcher.look(ended=not stop.requested, trouble=trouble)]
+
+
+def _orders(crew: Crew[StandingOf], run: RunFolder, network: Network) -> list[Orders]:
     keys = []
-    for name in names:
+    for name in crew.names:
         run.node_folder(name).mkdir(exist_ok=True)
         keys.append(run.node_folder(name) / "identity.key")
-    if network.key is not None and len(names) == 1:
-        keys = [Path(network.key)]
+    if len(keys) == 1:
+        keys = [_key_of_one(keys[0], network)]
     members = tuple(Identity.load_or_create(key).node_id for key in keys)
     if network.is_private:
         swarm = "run-" + hashlib.sha256("".join(members).encode()).hexdigest()[:16]
@@ -133,11 +117,21 @@ def _orders(settings: EvolveSettings, run: RunFolder, network: Network) -> list[
     ]
 
 
-def _start(settings: EvolveSettings, run: RunFolder, orders: Orders) -> Child:
+def _key_of_one(own: Path, network: Network) -> Path:
+    """Which identity the only node of a run has. Two nodes with one identity would not hear each other: each
+    takes what the other says for its own words."""
+    if network.key is not None:
+        return Path(network.key)
+    if own.exists() or network.machine_key is None or is_in_use(Path(network.machine_key)):
+        return own
+    return Path(network.machine_key)
+
+
+def _start(crew: Crew[StandingOf], run: RunFolder, orders: Orders) -> Child[StandingOf]:
     said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with its child
     # A session of its own: an interrupt at the terminal comes to the parent, which stops the children.
     process = subprocess.Popen(
-        [sys.executable, "-m", "shoal.evolve.child"],
+        [sys.executable, "-m", crew.child_module],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=said,
@@ -146,11 +140,11 @@ def _start(settings: EvolveSettings, run: RunFolder, orders: Orders) -> Child:
     assert process.stdin is not None
     process.stdin.write(msgspec.json.encode(orders) + b"\n")
     process.stdin.flush()
-    journal = run.journal_path(settings.node_names()[orders.index])
-    return Child(process, said, Watcher(settings, orders.index, journal))
+    journal = run.journal_path(crew.names[orders.index])
+    return Child(process, said, crew.watch(orders.index, journal))
 
 
-def _end(children: list[Child]) -> None:
+def _end(children: list[Child[StandingOf]]) -> None:
     """Asks those that still run to stop, and waits for them."""
     for child in children:
         if child.process.poll() is None:

@@ -1,0 +1,54 @@
+"""A run of a search as tables and program files, for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from shoal.evolve.common import merge_in_common
+from shoal.evolve.history import read_history
+from shoal.evolve.running import load_settings
+from shoal.runs.tables import Rows
+
+
+def export_search(run: Path, out: Path) -> dict[str, Rows]:
+    """The tables `events` and `elites`; the elites' programs are written to out/warriors/*.red."""
+    settings = load_settings(run)
+    domain = settings.open_domain(threads=None)
+    histories = read_history(settings, run, domain)
+    archives = [history.archive for history in histories if history.archive is not None]
+    events = [
+        {
+            "node": event.node,
+            "time": event.time,
+            "turn": event.happened.turn,
+            "round": event.happened.round,
+            "step": event.happened.step,
+            "result": event.happened.result,
+            "cell": "" if event.happened.cell is None else " ".join(map(str, event.happened.cell)),
+            "fitness": event.happened.fitness,
+            "cells": event.happened.cells,
+            "best": event.happened.best,
+            "calls": event.calls,
+            "digest": event.happened.digest,
+        }
+        for history in histories
+        for event in history.events
+    ]
+    elites: list[dict[str, Any]] = []
+    (out / "warriors").mkdir(parents=True)
+    if archives:
+        common = merge_in_common(domain, archives)
+        for cell, elite in sorted(common.items()):
+            name = f"{'-'.join(map(str, cell))}-{elite.digest[:12]}.red"
+            (out / "warriors" / name).write_text(elite.source, encoding="utf-8")
+            elites.append(
+                {
+                    "cell": " ".join(map(str, cell)),
+                    "fitness": common.fitness(elite),
+                    "model": elite.origin.model,
+                    "digest": elite.digest,
+                    "file": f"warriors/{name}",
+                }
+            )
+    return {"events": events, "elites": elites}

@@ -1,0 +1,156 @@
+"""One node of a run as a process of its own, started by processes.py.
+
+An application's child module is a few lines: it says how its crew is read from a run folder and calls
+`main`. Orders come as one line of JSON on standard input, so that no secret stands on a command line. When
+that pipe closes, the parent is gone, however it ended, and the child ends at once; its journal is whole at
+any moment. What stops it is one line on standard error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import msgspec
+
+from shoal.errors import ShoalError
+from shoal.node.crew import Crew, private_swarm
+from shoal.node.drive import Stop, run_in_field
+from shoal.node.network import Network
+from shoal.runs import RunFolder
+from shoal.runs.lock import claim, release
+from shoal.swarm import ExchangeSettings, Identity
+from shoal.swarm.live import LiveExchange
+from shoal.swarm.presence import PRESENCE
+from shoal.swarm.transport import TlsFiles, open_transport
+
+FAILED = 3
+
+ReadCrew = Callable[[Path], Crew[Any]]
+
+
+class Orders(msgspec.Struct, frozen=True):
+    """`members` are the node ids of a private run, empty where the swarm is open to others."""
+
+    folder: str
+    index: int
+    key: str
+    swarm: str
+    network: Network
+    members: tuple[str, ...] = ()
+
+
+def main(read_crew: ReadCrew) -> NoReturn:
+    """Runs the node that standard input orders, and ends the process."""
+    orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+    try:
+        with Stop() as stop:
+            trouble = serve(read_crew, orders, stop)
+    except ShoalError as error:
+        trouble = str(error)
+    if trouble:
+        print(" ".join(trouble.split()), file=sys.stderr)
+    sys.stderr.flush()
+    # Without winding the interpreter down: threads of the network engine that come back into it meanwhile
+    # would abort the process. Journal, accounts and transport are closed already.
+    os._exit(FAILED if trouble else 0)
+
+
+def serve(
+    read_crew: ReadCrew, orders: Orders, stop: Stop, after_turn: Callable[[], None] = lambda: None
+) -> str:
+    """Runs the node until it has ended or is stopped, calling `after_turn` after every turn; says what went
+    wrong, if anything did."""
+    folder = Path(orders.folder)
+    crew, run = read_crew(folder), RunFolder.look(folder)
+    identity = Identity.load(orders.key)
+    refusal = f"{orders.key} is the identity of another node that runs now: give this one another by --key."
+    lock = claim(Path(orders.key), os.O_RDONLY, refusal)
+    try:
+        return _serve(crew, run, orders, identity, stop, after_turn)
+    finally:
+        release(lock)
+
+
+def _serve(
+    crew: Crew[Any],
+    run: RunFolder,
+    orders: Orders,
+    identity: Identity,
+    stop: Stop,
+    after_turn: Callable[[], None],
+) -> str:
+    exchange = _join_swarm(crew, orders, run, identity) if crew.shares else None
+    trouble = ""
+    try:
+        with exchange or contextlib.nullcontext():
+            seat = crew.take_seat(
+                orders.index,
+                run,
+                author=identity.node_id,
+                now=time.time(),
+                exchange=exchange,
+                real_time=True,
+            )
+            run_in_field(seat.node, stop, after_turn=after_turn)
+            seat.close()
+            trouble = seat.why_it_ended()
+            if exchange is not None:
+                _linger(crew.linger, stop)
+    except ShoalError as error:  # perhaps of the exchange's end, which is not to hide why the node ended
+        trouble = trouble or str(error)
+    return trouble
+
+
+def _linger(seconds: float, stop: Stop) -> None:
+    """Stays in the swarm for a while, so that others can fetch what was shared last."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and not stop.requested:
+        time.sleep(min(0.1, seconds))
+
+
+def _join_swarm(crew: Crew[Any], orders: Orders, run: RunFolder, identity: Identity) -> LiveExchange:
+    network = orders.network
+    if orders.members:
+        exchange = private_swarm(orders.swarm, orders.members)
+    else:
+        exchange = ExchangeSettings(swarm=orders.swarm, secret=network.secret, allow=network.allow)
+    transport = open_transport(
+        network.transport,
+        swarm=orders.swarm,
+        node_id=identity.node_id,
+        listen=network.listen,
+        join=network.join,
+        advertise=network.advertise,
+        tls=_tls_files(network),
+    )
+    folder = run.node_folder(crew.names[orders.index])
+    return LiveExchange(
+        identity,
+        transport,
+        crew.kinds,
+        exchange,
+        accounts_path=folder / "accounts.json",
+        presence_path=folder / PRESENCE,
+    )
+
+
+def _tls_files(network: Network) -> TlsFiles | None:
+    if network.tls is None:
+        return None
+    authority, certificate, key = map(Path, network.tls)
+    return TlsFiles(authority, certificate, key)
+
+
+def _end_with_the_parent() -> None:
+    # Not through sys.stdin, whose lock a thread must not hold when the interpreter ends.
+    while os.read(0, 1 << 16):
+        pass
+    os._exit(FAILED)

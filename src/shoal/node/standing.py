@@ -1,0 +1,118 @@
+"""Where a node stands, for people, from what it leaves in its folder: the same for a node of this process and
+for one of another process, running or ended.
+
+Nothing here is read by a node: what depends on the clock or on who is watching cannot change a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from shoal.errors import RunError
+from shoal.runs import Follower, Ledger
+from shoal.runs.records import (
+    Answered,
+    Arrived,
+    Asked,
+    Missed,
+    Note,
+    Shared,
+    Started,
+    TurnBegun,
+    VerdictGiven,
+    content_of,
+)
+from shoal.swarm.presence import PRESENCE, peers_seen
+
+MOST_AUTHORS = 4096
+"""That are told apart; a journal may name any number of them."""
+
+
+class Traffic(msgspec.Struct, frozen=True):
+    """Between a node and the others. `peers` it has heard of; items: `shared` by it, `received` from others,
+    `rejected` by its own check, `used` in its search or training."""
+
+    peers: int = 0
+    shared: int = 0
+    received: int = 0
+    rejected: int = 0
+    used: int = 0
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """`done` is the share of the node's work from 0 to 1, `work` what its speed is counted in (evaluations,
+    tokens), `spent` what counts against its budget of `allowed` (None: no limit). `per_second` and
+    `seconds_left` are estimates by the clock of whoever watches, None before there is anything to go by.
+    `ended`: it will do no more; `trouble` says why it stopped early."""
+
+    name: str
+    model: str
+    done: float = 0.0
+    work: int = 0
+    spent: int = 0
+    allowed: int | None = None
+    traffic: Traffic = Traffic()
+    per_second: float | None = None
+    seconds_left: float | None = None
+    ended: bool = False
+    trouble: str = ""
+
+
+StandingOf = TypeVar("StandingOf", bound=Standing)
+StandingOut = TypeVar("StandingOut", bound=Standing, covariant=True)
+
+
+class Tally:
+    """What a journal amounts to so far, in what all applications have in common.
+
+    `read` takes in what was added since the last time, and never raises for a journal: one that is damaged is
+    read up to there, and `trouble` says where. It need not exist yet.
+    """
+
+    def __init__(self, journal: Path) -> None:
+        self.ledger = Ledger()
+        self.trouble = ""
+        self._follower = Follower(journal)
+        self._presence = journal.with_name(PRESENCE)
+        self._authors: set[str] = set()
+        self._shared = 0
+        self._received = 0
+        self._rejected = 0
+
+    def read(self) -> Iterator[msgspec.Raw]:
+        """The notes among the new records."""
+        if self.trouble:
+            return
+        try:
+            for record in self._follower.poll():
+                match content_of(record):
+                    case Note(note=note):
+                        yield note
+                    case Asked(turn=turn, reserve=reserve):
+                        self.ledger.ask(turn, reserve)
+                    case Answered(turn=turn, cost=cost) | Missed(turn=turn, cost=cost):
+                        self.ledger.answer(turn, cost)
+                    case TurnBegun(turn=turn):
+                        self.ledger.settle(turn)
+                    case Arrived(author=author):
+                        self._received += 1
+                        if len(self._authors) < MOST_AUTHORS:
+                            self._authors.add(author)
+                    case VerdictGiven(accepted=accepted):
+                        self._rejected += not accepted
+                    case Shared(items=items):
+                        self._shared += sum(1 for item in items if not item.refused)
+                    case Started(budget=budget):
+                        self.ledger.budget = dict(budget)
+        except RunError as error:
+            self.trouble = str(error)
+
+    def traffic(self, used: int) -> Traffic:
+        """Peers are those whose beacons were heard, as the node's exchange writes them down; where there is
+        no such file (in one process, on earlier runs), those from whom something arrived."""
+        peers = max(len(self._authors), peers_seen(self._presence))
+        return Traffic(peers, self._shared, self._received, self._rejected, used)
