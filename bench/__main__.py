@@ -18,7 +18,7 @@ from rich.table import Column, Table
 
 from bench.row import Row
 
-ROOMS = ("corewar", "swarm", "evolve")
+ROOMS = ("corewar", "swarm", "evolve", "train")
 RESULTS = Path(__file__).with_name("results.json")
 
 

@@ -85,7 +85,7 @@ def measure() -> list[Row]:
     peer = "its own battles, one batched 2-thread call per round"
     return [
         Row("evolve.vs_engine", engine / seconds, "times its candidates/s", peer, ">= 0.8"),
-        Row("evolve.processor", engine_processor / processor, "of its processor time is battles"),
+        Row("evolve.processor", engine_processor / processor, "times its processor time (battles alone)"),
         Row("evolve.candidates", proposals / seconds, "candidates/s, 4 builtin models"),
         Row("evolve.engine", proposals / engine, "candidates/s"),
     ]

@@ -1,0 +1,107 @@
+"""Models that are made on first use, made before the nodes of a run are started.
+
+Were each node to make its own, those whose model is there first could be done before the slowest begins, and
+a swarm would be a handful of nodes that never meet. Each model is made by a process of its own,
+`python -m shoal.train.making SPEC`, as many at a time as there are cores; this process stays small and can be
+interrupted. A model that cannot be made is left to its node, which says why in the usual way.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NoReturn
+
+from shoal.errors import ShoalError
+from shoal.node import Stop
+from shoal.train.policy.opening import folder_to_make, make_policy_folder
+from shoal.train.settings import TrainSettings
+
+LOOK_EVERY = 0.1
+FAILED = 3
+
+Tell = Callable[[dict[str, float]], None]
+"""Is told of each model how much of it is made, from 0 to 1."""
+
+
+def models_to_make(settings: TrainSettings) -> list[str]:
+    """What the nodes of a run need and nobody has made yet, each once."""
+    plans = [settings.of(index) for index in range(settings.nodes)]
+    specs = dict.fromkeys(plan.model for plan in plans if not (plan.is_frozen and plan.is_asked))
+    to_make: dict[str, str] = {}
+    for spec in specs:
+        if (folder := folder_to_make(spec)) is not None and not folder.is_dir():
+            to_make.setdefault(str(folder), spec)
+    return list(to_make.values())
+
+
+def make_models(specs: Iterable[str], stop: Stop, tell: Tell) -> None:
+    """Makes them; returns when they are there, or soon after `stop` is requested."""
+    waiting = list(specs)
+    shares = dict.fromkeys(waiting, 0.0)
+    working: list[_Maker] = []
+    try:
+        while (waiting or working) and not stop.requested:
+            while waiting and len(working) < _cores():
+                working.append(_start(waiting.pop(0)))
+            time.sleep(LOOK_EVERY)
+            for one in working:
+                shares[one.spec] = one.share if one.process.poll() is None else 1.0
+            working = [one for one in working if one.process.poll() is None]
+            tell(dict(shares))
+    finally:
+        for one in working:
+            one.process.terminate()
+        for one in working:
+            one.process.wait()
+
+
+@dataclass
+class _Maker:
+    spec: str
+    process: subprocess.Popen[str]
+    share: float = 0.0
+
+    def listen(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.share = float(line)
+
+
+def _start(spec: str) -> _Maker:
+    # A session of its own: an interrupt at the terminal comes to the parent, which stops this one.
+    process = subprocess.Popen(
+        [sys.executable, "-m", "shoal.train.making", spec],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    maker = _Maker(spec, process)
+    threading.Thread(target=maker.listen, daemon=True).start()
+    return maker
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _main(spec: str) -> NoReturn:
+    # As an exception, so that what is half made is removed.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(FAILED))
+    try:
+        make_policy_folder(spec, lambda share: print(f"{share:.3f}", flush=True))
+    except ShoalError:
+        sys.exit(FAILED)
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1])

@@ -1,0 +1,1 @@
+"""Policies: what writes completions and learns from rewarded ones."""

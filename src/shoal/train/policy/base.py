@@ -1,0 +1,123 @@
+"""What a policy is to a node: it samples groups of completions, and learns from groups with advantages.
+
+Nothing here needs torch. A policy renders questions into its own prompts; completions of others are encoded
+by its own tokenizer, as if it had written them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+import msgspec
+
+LossType = Literal["dapo", "grpo", "bnpo", "dr_grpo"]
+"""How token losses are averaged, named as in TRL. dapo: over all completion tokens of the step."""
+Level = Literal["token", "sequence"]
+Estimator = Literal["as-published", "truncated", "band", "positive"]
+"""What is made of foreign groups. as-published: as if this policy had just written them. truncated:
+importance weights, capped, where the author sent log-probs and the tokenizer is the same; else as "band".
+band: only completions whose mean log-prob under this policy is within a band. positive: only completions
+with positive advantage."""
+
+
+class Sampling(msgspec.Struct, frozen=True):
+    """`temperature` 0 is greedy. No top-p or top-k: log-probs must be those of the sampling distribution."""
+
+    max_new_tokens: int = 32
+    temperature: float = 1.0
+
+
+class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a policy learns from a batch. `clip_low` and `clip_high` bound the ratio; `inner_steps` above 1
+    take true old log-probs. `micro_groups`: groups per forward pass, which bounds memory. `kl`: weight of the
+    penalty against the policy as it was loaded (0: no reference is kept). `band`: least mean log-prob per
+    token of a foreign completion. `most_weight` caps importance weights. `constant_length`: what dr_grpo
+    takes for the length of every completion, best the sampling's max_new_tokens (0: the longest of the
+    step)."""
+
+    learning_rate: float = 5e-4
+    loss: LossType = "dapo"
+    level: Level = "token"
+    clip_low: float = 0.2
+    clip_high: float = 0.28
+    inner_steps: int = 1
+    kl: float = 0.0
+    gradient_norm: float = 1.0
+    micro_groups: int = 1
+    foreign: Estimator = "as-published"
+    band: float = -8.0
+    most_weight: float = 2.0
+    weight_decay: float = 0.0
+    constant_length: int = 0
+
+
+class Sampled(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A completion as this policy wrote it. `ids` include the end token if `finished`. `log_probs` at the
+    sampling temperature, one per id, where they were asked for."""
+
+    text: str
+    finished: bool
+    ids: tuple[int, ...] = ()
+    log_probs: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LearningGroup:
+    """One question with completions and their advantages. `foreign` groups have no ids: their texts are
+    encoded here, and the end token is restored after finished ones. Their `log_probs` are empty, or their
+    author's where its tokenizer is said to be `tokenizer`."""
+
+    question: str
+    completions: Sequence[Sampled]
+    advantages: Sequence[float]
+    foreign: bool = False
+    tokenizer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """What a step did. `tokens`: completion tokens trained on; `dropped`: foreign completions that the
+    estimator left out. `parts`: further figures for people, e.g. {"kl": 0.01, "clipped": 0.0}."""
+
+    loss: float
+    gradient_norm: float
+    tokens: int
+    dropped: int = 0
+    parts: dict[str, float] = field(default_factory=dict)
+
+
+class Policy(Protocol):
+    """One model in training. Not thread-safe."""
+
+    @property
+    def model(self) -> str:
+        """The spec by which it was opened, e.g. tiny:llama."""
+
+    @property
+    def tokenizer(self) -> str:
+        """A digest that two policies share if and only if they cut text into tokens alike; "" if there is no
+        tokenizer."""
+
+    def sample(
+        self,
+        questions: Sequence[str],
+        group: int,
+        sampling: Sampling,
+        seed: int,
+        *,
+        log_probs: bool = False,
+    ) -> list[list[Sampled]]:
+        """`group` completions of each question. The same weights and seed give the same texts."""
+
+    def learn(self, groups: Sequence[LearningGroup], learning: Learning, temperature: float) -> Learnt:
+        """One step on all groups together. A loss or gradient that is not finite raises TrainError and leaves
+        weights and optimiser as they were. Groups whose advantages are all 0 may be passed over in the
+        computation but count in the normalisation."""
+
+    def save(self, folder: Path) -> None:
+        """Everything that is needed to go on: weights, optimiser."""
+
+    def restore(self, folder: Path) -> None: ...

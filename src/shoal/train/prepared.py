@@ -1,0 +1,132 @@
+"""Groups that were written before: a file of rollouts, or what a search tried.
+
+A file has one JSON object a line: {"family": …, "parameters": {…}, "completions": [{"text": …, "finished":
+true}, …]}. The seed of a task follows from who sends it, so such tasks are of families whose parameters say
+all that matters, such as `corewar:beat` with opponents and a parent.
+
+A run of `shoal evolve` is read from its journals alone: the programs that were proposed for one parent, in
+one round, against that round's opponents, are completions of one Core War task.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from shoal.errors import ConfigError
+from shoal.runs import RunFolder, read
+from shoal.runs.records import Answered, Asked, content_of
+from shoal.train.policy.base import Sampled
+from shoal.train.rollouts import MOST_COMPLETIONS
+from shoal.train.tasks.parameters import MOST_PARAMETERS, canonical_parameters
+
+MOST_LINE = 1 << 20
+MOST_GROUPS = 100_000
+CORE_WAR = "corewar:beat"
+MOST_OPPONENTS = 4
+ROOM_FOR_DEFAULTS = 200
+BATTLES = 20
+"""In all, of one answer: what the family allows with the usual rules."""
+
+
+class Written(msgspec.Struct, frozen=True):
+    text: str
+    finished: bool = True
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """One group: which task, and what was written for it."""
+
+    family: str
+    parameters: dict[str, Any]
+    completions: tuple[Written, ...]
+
+    @property
+    def canonical(self) -> str:
+        return canonical_parameters(self.parameters)
+
+    def sampled(self) -> list[Sampled]:
+        return [Sampled(one.text, one.finished) for one in self.completions[:MOST_COMPLETIONS]]
+
+
+def read_prepared(path: Path) -> list[Prepared]:
+    """The groups of a file or of a run of a search; ConfigError says what is wrong, and where."""
+    if path.is_dir():
+        groups = list(_from_search(path))
+        if not groups:
+            raise ConfigError(f"{path}: no parent in this run has two or more children that fit into a task")
+        return groups
+    try:
+        with path.open("rb") as file:
+            groups = list(_from_lines(path, file))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    if not groups:
+        raise ConfigError(f"{path}: there is no group in it: give one JSON object a line")
+    return groups
+
+
+def _from_lines(path: Path, lines: Any) -> Iterator[Prepared]:
+    decode = msgspec.json.Decoder(Prepared).decode
+    number = 0
+    while line := lines.readline(MOST_LINE + 1):
+        number += 1
+        if len(line) > MOST_LINE:
+            raise ConfigError(f"{path}, line {number}: longer than {MOST_LINE} bytes")
+        if number > MOST_GROUPS:
+            raise ConfigError(f"{path}: more than {MOST_GROUPS} groups: split the file")
+        if not line.strip():
+            continue
+        try:
+            group = decode(line)
+        except msgspec.MsgspecError as error:
+            raise ConfigError(f"{path}, line {number}: {error}") from error
+        if len(group.completions) < 2:
+            raise ConfigError(f"{path}, line {number}: a group has two completions or more")
+        yield group
+
+
+def _from_search(folder: Path) -> Iterator[Prepared]:
+    run = RunFolder.look(folder)
+    for journal in sorted((run.path / "nodes").glob("*/journal.jsonl")):
+        opponents: dict[int, list[str]] = {}
+        families: dict[tuple[int, str], dict[str, None]] = defaultdict(dict)
+        asked: dict[int, Any] = {}
+        for record in read(journal):
+            match content_of(record):
+                case Asked(turn=turn, request=request):
+                    asked[turn] = json.loads(bytes(request))
+                    if asked[turn].get("type") == "open":
+                        opponents[asked[turn]["round"]] = [one["source"] for one in asked[turn]["opponents"]]
+                case Answered(turn=turn, answer=answer):
+                    request, written = asked.get(turn, {}), json.loads(bytes(answer))
+                    if (
+                        request.get("type") == "propose"
+                        and request.get("parent_source")
+                        and written.get("source")
+                    ):
+                        families[(request["round"], request["parent_source"])][written["source"]] = None
+        for (number, parent), children in families.items():
+            parameters = _task(opponents.get(number, []), parent)
+            if len(children) >= 2 and parameters is not None:
+                yield Prepared(CORE_WAR, parameters, tuple(Written(source) for source in children))
+
+
+def _task(opponents: list[str], parent: str) -> dict[str, Any] | None:
+    """The task of beating these from this parent, with as many opponents as its name has room for."""
+    for count in range(min(len(opponents), MOST_OPPONENTS), 0, -1):
+        parameters = {
+            "opponents": opponents[:count],
+            "parent": parent,
+            "mutations": 0,
+            "all": 1,
+            "rounds": BATTLES // count,
+        }
+        if len(json.dumps(parameters)) <= MOST_PARAMETERS - ROOM_FOR_DEFAULTS:
+            return parameters
+    return None

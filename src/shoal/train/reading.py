@@ -1,0 +1,146 @@
+"""What was written in one turn of a training run: questions, completions, scores; own and received ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from shoal.errors import ConfigError
+from shoal.runs import RunFolder, read
+from shoal.runs.records import Answered, Arrived, VerdictGiven, content_of, decode_payload
+from shoal.train.rollouts import RolloutGroup
+from shoal.train.settings import TrainSettings
+from shoal.train.steps import Answer, Evidence, SampledGroups
+
+_ANSWER: Any = Answer
+Key = tuple[str, int, str, int, int]
+
+
+class Completion(msgspec.Struct, frozen=True):
+    """`score` is None where this node has not scored it. `finished` is its author's word."""
+
+    text: str
+    finished: bool
+    score: float | None
+
+
+class Group(msgspec.Struct, frozen=True):
+    """`author` is empty for the node's own, otherwise a key, and `model` what the author says. `verdict` is
+    "own", "accepted", or why it was not."""
+
+    author: str
+    model: str
+    verdict: str
+    family: str
+    question: str
+    completions: list[Completion]
+
+
+class Rollouts(msgspec.Struct, frozen=True):
+    node: str
+    turn: int
+    groups: list[Group]
+
+
+def read_rollouts(settings: TrainSettings, folder: Path, name: str, turn: int) -> Rollouts:
+    """Own groups of the turn, then the foreign ones that were verified in it. ConfigError says which nodes or
+    turns there are."""
+    node = _find_node(settings, name)
+    path = RunFolder.look(folder).journal_path(node)
+    own: list[Group] = []
+    turns: list[int] = []
+    verdicts: dict[Key, VerdictGiven] = {}
+    for record in read(path) if path.exists() else ():
+        if record.kind not in ("answered", "verdict"):
+            continue
+        content = content_of(record)
+        if isinstance(content, Answered):
+            where = f"{path}: record {record.number}"
+            answer: Answer = decode_payload(content.answer, _ANSWER, where)
+            if isinstance(answer, SampledGroups):
+                turns.append(content.turn)
+                if content.turn == turn:
+                    own = _own(answer)
+        elif isinstance(content, VerdictGiven) and content.turn == turn:
+            verdicts[_key(content)] = content
+    if turn not in turns and not verdicts:
+        raise ConfigError(f"{node} has no rollouts of turn {turn}: {_which(turns)}")
+    return Rollouts(node, turn, [*own, *_foreign(path, verdicts)])
+
+
+def _foreign(path: Path, verdicts: dict[Key, VerdictGiven]) -> list[Group]:
+    """Read in a second pass: which of thousands of arrived items matter is only known after the first."""
+    found: list[Group] = []
+    for record in read(path) if verdicts else ():
+        content = content_of(record) if record.kind == "arrived" else None
+        if not isinstance(content, Arrived):
+            continue
+        verdict = verdicts.pop(_key(content), None)
+        if verdict is None:
+            continue
+        group = decode_payload(content.item, RolloutGroup, f"{path}: record {record.number}")
+        rewards: tuple[float, ...] = ()
+        if verdict.accepted:
+            rewards = decode_payload(
+                verdict.evidence, Evidence, f"{path}: a verdict of turn {verdict.turn}"
+            ).rewards
+        found.append(
+            Group(
+                content.author,
+                group.model,
+                "accepted" if verdict.accepted else f"rejected: {verdict.reason}",
+                group.task.family,
+                group.question,
+                [
+                    Completion(one.text, one.finished, rewards[place] if place < len(rewards) else None)
+                    for place, one in enumerate(group.completions)
+                ],
+            )
+        )
+    return found
+
+
+def _own(answer: SampledGroups) -> list[Group]:
+    return [
+        Group(
+            "",
+            "",
+            "own",
+            group.task.family,
+            group.question,
+            [
+                Completion(one.text, one.finished, score)
+                for one, score in zip(group.completions, group.scores, strict=True)
+            ],
+        )
+        for group in answer.groups
+    ]
+
+
+def _key(item: VerdictGiven | Arrived) -> Key:
+    return (item.author, item.epoch, item.kind, item.seq, item.index)
+
+
+def _find_node(settings: TrainSettings, name: str) -> str:
+    names = settings.node_names()
+    found = [known for known in names if known == name or known.partition("-")[0] == name]
+    if len(found) != 1:
+        listed = ", ".join(names[:12]) + ("…" if len(names) > 12 else "")
+        raise ConfigError(f"there is no node {name[:64]!r}: the run has {listed}")
+    return found[0]
+
+
+def _which(turns: list[int]) -> str:
+    """Turns as ranges, a few of them."""
+    if not turns:
+        return "it has none yet"
+    ranges: list[list[int]] = []
+    for turn in sorted(set(turns)):
+        if ranges and turn == ranges[-1][1] + 1:
+            ranges[-1][1] = turn
+        else:
+            ranges.append([turn, turn])
+    shown = [str(first) if first == last else f"{first}–{last}" for first, last in ranges]
+    return f"there are {', '.join(shown[:8])}{f' … {shown[-1]}' if len(shown) > 8 else ''}"

@@ -1,0 +1,146 @@
+"""The outside of a trainer: its policy writes, its verifier poses and scores. One call at a time."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from shoal.errors import TaskError
+from shoal.node import Reply
+from shoal.runs import derive_integer
+from shoal.train.extraction import answer_within
+from shoal.train.opening import problem_of
+from shoal.train.policy.base import Policy, Sampled, Sampling
+from shoal.train.prepared import Prepared
+from shoal.train.rewards import rewards as rewards_of
+from shoal.train.rollouts import SEED_BITS, TaskName, task_seed
+from shoal.train.settings import NodePlan, TrainSettings
+from shoal.train.steps import (
+    Answer,
+    Evaluate,
+    Evaluated,
+    OwnGroup,
+    Request,
+    Right,
+    Sample,
+    SampledGroups,
+)
+from shoal.train.train_state import TrainState
+from shoal.train.verifier.base import Posed, Problem, Scored, Verifier
+
+HELD_OUT_BATCH = 32
+"""Held-out tasks that are answered at a time, which bounds memory."""
+
+
+class Workshop:
+    """Answers the requests of one node. `author` is who its tasks belong to."""
+
+    def __init__(
+        self,
+        settings: TrainSettings,
+        plan: NodePlan,
+        author: str,
+        verifier: Verifier,
+        prepared: Sequence[Prepared] = (),
+        processor_time: Callable[[], float] = time.process_time,
+    ) -> None:
+        self._prepared = prepared
+        self._processor_time = processor_time
+        self._settings = settings
+        self._plan = plan
+        self._author = author
+        self._verifier = verifier
+
+    def answer(self, state: TrainState, request: Request) -> Reply[Answer]:
+        if isinstance(request, Sample):
+            sampled = self.sample(state.policy, request)
+            return Reply(sampled, {"tokens": sampled.tokens})
+        return Reply(self.evaluate(state.policy, request), {})
+
+    def sample(self, policy: Policy, request: Sample) -> SampledGroups:
+        began, refused = self._processor_time(), Counter[str]()
+        posed: list[tuple[TaskName, Problem, str]] = []
+        for place, family in enumerate(request.families):
+            counter = request.counter + place
+            problem = self._problem(family, counter, task_seed(self._author, request.epoch, counter))
+            asked = self._verifier.pose(problem)
+            if isinstance(asked, Posed):
+                task = TaskName(problem.family, asked.version, asked.parameters, counter)
+                posed.append((task, problem, asked.question))
+            else:
+                refused[asked.reason] += 1
+        if self._prepared:
+            written = [self._prepared[task.counter].sampled() for task, _, _ in posed]
+        else:
+            questions = [question for _, _, question in posed]
+            written = self._write(policy, questions, self._plan.group, request.seed)
+        groups = []
+        for (task, problem, question), completions in zip(posed, written, strict=True):
+            if not completions:
+                refused["nothing was written"] += 1
+                continue
+            scores = self._score(problem, completions)
+            if isinstance(scores, str):
+                refused[scores] += 1
+            else:
+                groups.append(OwnGroup(task, question, tuple(completions), scores))
+        tokens = sum(len(one.ids) or len(one.text.split()) for group in written for one in group)
+        cpu = self._processor_time() - began
+        return SampledGroups(tuple(groups), tokens, round(cpu, 6), dict(refused))
+
+    def _problem(self, family: str, counter: int, seed: int) -> Problem:
+        if self._prepared:
+            group = self._prepared[counter]
+            return Problem(group.family, "", group.canonical, seed)
+        return problem_of(self._settings, family, seed)
+
+    def _write(self, policy: Policy, questions: Sequence[str], group: int, seed: int) -> list[list[Sampled]]:
+        if not questions:
+            return []
+        sampling = Sampling(self._settings.max_new_tokens, self._settings.temperature)
+        return policy.sample(questions, group, sampling, seed, log_probs=self._settings.send_log_probs)
+
+    def _score(self, problem: Problem, completions: Sequence[Sampled]) -> tuple[float, ...] | str:
+        answers = [answer_within(one.text, problem.family, self._settings.answers) for one in completions]
+        result = self._verifier.score(problem, answers, foreign=self._plan.is_frozen and self._plan.is_asked)
+        return result.scores if isinstance(result, Scored) else result.reason
+
+    def evaluate(self, policy: Policy, request: Evaluate) -> Evaluated:
+        """Greedy answers to the same tasks for all nodes, steps and runs: pass@1."""
+        began, tokens = self._processor_time(), 0
+        families: dict[str, Right] = {}
+        for name in dict.fromkeys(self._plan.tasks):
+            problems = [
+                problem_of(self._settings, name, held_out_seed(number))
+                for number in range(self._settings.held_out)
+            ]
+            rewards: list[float] = []
+            for first in range(0, len(problems), HELD_OUT_BATCH):
+                found, used = self._answer_once(policy, problems[first : first + HELD_OUT_BATCH])
+                rewards += found
+                tokens += used
+            solved = tuple(number for number, one in enumerate(rewards) if one >= 1.0)
+            families[problems[0].family] = Right(len(solved), len(rewards), sum(rewards), solved)
+        return Evaluated(families, tokens, round(self._processor_time() - began, 6))
+
+    def _answer_once(self, policy: Policy, problems: Sequence[Problem]) -> tuple[list[float], int]:
+        questions = []
+        for problem in problems:
+            asked = self._verifier.pose(problem)
+            if not isinstance(asked, Posed):
+                raise TaskError(f"{problem.family}: a held-out task cannot be posed: {asked.reason}")
+            questions.append(asked.question)
+        greedy = Sampling(self._settings.max_new_tokens, 0.0)
+        rewards, tokens = [], 0
+        for problem, (one,) in zip(problems, policy.sample(questions, 1, greedy, 0), strict=True):
+            scores = self._score(problem, [one])
+            rewards.append(0.0 if isinstance(scores, str) else rewards_of(scores, self._settings.reward)[0])
+            tokens += len(one.ids)
+        return rewards, tokens
+
+
+def held_out_seed(number: int) -> int:
+    """Of the `number`-th held-out task of a family. Training seeds are derived otherwise, so they meet these
+    only by chance."""
+    return derive_integer(0, "held-out", number, bits=SEED_BITS)

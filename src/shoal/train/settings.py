@@ -1,0 +1,182 @@
+"""Everything that a run of `shoal train` is made of, as one typed config.
+
+Defaults are those of the SAPO paper (Swarm sAmpling Policy Optimization) where a laptop can bear them; where
+ours differ, a comment says why.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from shoal.errors import ConfigError
+from shoal.train.advantage import ScaleRewards
+from shoal.train.policy.base import Learning
+from shoal.train.pool import PoolLimits
+from shoal.train.selection import Selection
+from shoal.train.tasks.registry import canonical_name
+
+Sharing = Literal["all", "informative", "sample", "off"]
+"""Which own groups are sent out. "sample": a random one of them. "off": nothing, and no network at all."""
+
+DEFAULT_MODELS = ("tiny:llama", "tiny:gpt2", "tiny:qwen")
+NOT_TRAINED = "frozen:"
+"""In front of a model: it only contributes."""
+PREPARED = "rollouts:"
+"""A file of rollouts, or the folder of a search, in place of a model."""
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+Nodes = Annotated[int, msgspec.Meta(ge=1, le=1000)]
+Groups = Annotated[int, msgspec.Meta(ge=0, le=1024)]
+GroupSize = Annotated[int, msgspec.Meta(ge=2, le=64)]
+Steps = Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
+
+
+class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What one node has different from the others: `[[each]]` in a config, in the order of the nodes."""
+
+    model: str | None = None
+    tasks: tuple[str, ...] | None = None
+    local: Groups | None = None
+    external: Groups | None = None
+    group: GroupSize | None = None
+
+
+class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """`models` and `each` are dealt to the nodes in turn. A step trains on `local` own groups, with `group`
+    completions each, and on up to `external` groups of others."""
+
+    application: Literal["train"] = "train"
+    nodes: Nodes = 3  # the paper: 8
+    models: tuple[str, ...] = DEFAULT_MODELS
+    tasks: tuple[str, ...] = ("sums",)  # drawn uniformly, with replacement
+    specialists: bool = False  # node n has the n-th task only
+    local: Groups = 4
+    external: Groups = 4
+    group: GroupSize = 8
+    steps: Steps = 40  # the paper: 2000
+    seed: Count = 0
+    each: tuple[NodeSettings, ...] = ()
+    parameters: dict[str, dict[str, Any]] = {}  # of tasks, by name
+    files: dict[str, str] = {}  # question files, by task name
+
+    max_new_tokens: Annotated[int, msgspec.Meta(ge=1, le=8192)] = 16
+    temperature: Annotated[float, msgspec.Meta(gt=0, le=10)] = 1.0
+    prompt: Literal["plain", "chat", "few-shot"] = "plain"
+    answers: Literal["lenient", "tags"] = "lenient"  # the paper: tags; small models leave them out
+    reward: Literal["binary", "raw"] = "binary"
+    scale: ScaleRewards = "group"
+    filter_own: bool = False  # own groups without information are left out too; the paper: no
+    learning: Learning = Learning(micro_groups=8)
+
+    sharing: Sharing = "all"
+    selection: Selection = "published"
+    adaptive: bool = False  # moves between own and foreign groups, their sum being fixed
+    verify_budget: Positive = 64  # foreign groups that one step may verify
+    accept: tuple[str, ...] = ()  # families whose groups are taken; empty: all whose scorer is safe
+    send_log_probs: bool = False  # for others' importance weights
+    pool: PoolLimits = PoolLimits()
+
+    tokens: Positive | None = None  # most tokens that one node generates
+    evaluate_every: Count = 10  # steps; 0: never
+    held_out: Positive = 64  # tasks per family, the same for all nodes and runs
+    checkpoint_every: Count = 20
+    linger: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = (
+        2.0  # seconds that a node stays after its last step
+    )
+    threads: Positive = 1
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+
+    def check(self) -> None:
+        """Refuses what can be seen to be wrong before anything is started, with the key's name."""
+        if not self.models:
+            raise ConfigError("models: name at least one, such as tiny:llama")
+        if not self.tasks:
+            raise ConfigError("tasks: name at least one, such as sums")
+        named = [*self.tasks, *(task for one in self.each for task in one.tasks or ())]
+        for task in dict.fromkeys(named):
+            canonical_name(task)
+        unused = [name for name in self.parameters if name not in named]
+        if unused:
+            raise ConfigError(f"parameters.{unused[0]}: no task of the run is called so: {', '.join(named)}")
+        if len(self.each) > self.nodes:
+            raise ConfigError(f"each: {len(self.each)} nodes are described, and the run has {self.nodes}")
+        for index in range(self.nodes):
+            node = self.of(index)
+            if node.local == 0 and node.is_frozen:
+                raise ConfigError(f"node {index + 1}: {node.model} only contributes: give it local groups")
+            if node.local == 0 and node.external == 0:
+                raise ConfigError(f"node {index + 1}: local and external are both 0: there is nothing to do")
+            if self.tokens is not None and node.most_tokens > self.tokens:
+                raise ConfigError(
+                    f"tokens: {self.tokens} are fewer than one step of node {index + 1} may take "
+                    f"({node.most_tokens})"
+                )
+        if self.adaptive and min(self.of(index).local for index in range(self.nodes)) < 1:
+            raise ConfigError("adaptive: needs one own group or more: give local groups")
+
+    def of(self, index: int) -> NodePlan:
+        """What the `index`-th node does."""
+        own = self.each[index] if index < len(self.each) else NodeSettings()
+        tasks = own.tasks or self.tasks
+        if self.specialists and own.tasks is None:
+            tasks = (self.tasks[index % len(self.tasks)],)
+        model = own.model or self.models[index % len(self.models)]
+        frozen = model.startswith((NOT_TRAINED, PREPARED))
+        local = self.local if own.local is None else own.local
+        external = self.external if own.external is None else own.external
+        return NodePlan(
+            f"{index + 1}-{_short(model)}",
+            model.removeprefix(NOT_TRAINED),
+            frozen,
+            tasks,
+            local,
+            0 if frozen else external,
+            own.group or self.group,
+            self.max_new_tokens,
+        )
+
+    def node_names(self) -> list[str]:
+        return [self.of(index).name for index in range(self.nodes)]
+
+    @property
+    def at_terminal(self) -> bool:
+        """Whether the one node is a person who answers at this terminal."""
+        return self.nodes == 1 and bool(self.models) and self.of(0).model.startswith("person:")
+
+
+class NodePlan(msgspec.Struct, frozen=True):
+    """One node of a run. `is_frozen`: it contributes and does not learn."""
+
+    name: str
+    model: str
+    is_frozen: bool
+    tasks: tuple[str, ...]
+    local: int
+    external: int
+    group: int
+    max_new_tokens: int
+
+    @property
+    def prepared(self) -> str:
+        """The file or run whose groups this node sends out; empty: it has a model."""
+        return self.model.removeprefix(PREPARED) if self.model.startswith(PREPARED) else ""
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the model is reached as a chat model, a person or a file, and not as a policy."""
+        return self.model.partition(":")[0] not in ("tiny", "table")
+
+    @property
+    def most_tokens(self) -> int:
+        """That a step may generate."""
+        return max(self.local, self.local + self.external - 1) * self.group * self.max_new_tokens
+
+
+def _short(model: str) -> str:
+    plain = model.partition("?")[0].rpartition("/")[2].lower()
+    name = re.sub(r"[^a-z0-9.]+", "-", plain).strip("-.")
+    return name[:40].rstrip("-.") or "model"

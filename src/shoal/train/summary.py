@@ -1,0 +1,252 @@
+"""A training run in numbers, from its folder alone; works on runs that are not finished.
+
+Three rewards are told apart. *Local* is the mean over a node's own completions. *Held-out* is pass@1 on tasks
+that are the same for all nodes and runs. *Cumulative* adds up, step by step, the mean over everything that
+was trained on: that is what the SAPO paper reports, and it is biased, because foreign groups are kept only
+if at least one of their completions is right.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from shoal.runs import RunFolder
+from shoal.train.history import NodeHistory, read_history
+from shoal.train.running import load_settings
+from shoal.train.settings import NodePlan, TrainSettings
+from shoal.train.train_state import Happened
+
+RECENT = 10
+"""Steps whose mean is a node's present local reward."""
+LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
+"""Held-out rewards whose cost is told."""
+
+Point = tuple[int, float]
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """What it took until an evaluation first reached `reward`: steps, generated tokens, processor seconds."""
+
+    reward: float
+    step: int
+    tokens: int
+    cpu: float
+
+
+class NodeSummary(msgspec.Struct, frozen=True):
+    """`oscillation` is the standard deviation of the smoothed local reward over the second half of the run;
+    `largest_fall` how far the held-out reward fell at most below what it had been before."""
+
+    name: str
+    model: str
+    trains: bool
+    tasks: tuple[str, ...]
+    steps: int
+    reward_local: float | None
+    reward_held_out: float | None
+    reward_held_out_first: float | None
+    reward_external: float | None
+    reward_cumulative: float
+    reward_local_cumulative: float
+    own_groups: int
+    own_informative: int
+    shared_groups: int
+    foreign_seen: int
+    foreign_verified: int
+    foreign_informative: int
+    foreign_used: int
+    oldest_used: int
+    dropped: dict[str, int]
+    refused: dict[str, int]
+    tokens: int
+    trained_tokens: int
+    cpu: float
+    oscillation: float | None
+    largest_fall: float | None
+    costs: list[Cost]
+    families: dict[str, float]
+    curve_local: list[Point]
+    curve_held_out: list[Point]
+    curve_batch: list[Point]
+    ended: str
+    last: str
+
+
+class Spreading(msgspec.Struct, frozen=True):
+    """How held-out tasks went from the first node that solved them to the others. `tasks` were solved by a
+    node and not yet by all at the first evaluation; `median_delay` is in steps, over the nodes that came to
+    solve them later; `reached_all` is the share that every training node solved at some time."""
+
+    tasks: int
+    median_delay: float | None
+    reached_all: float | None
+
+
+class Summary(msgspec.Struct, frozen=True):
+    application: str
+    finished: bool
+    seed: int
+    nodes: list[NodeSummary]
+    reward_held_out: float | None
+    reward_held_out_first: float | None
+    reward_local: float | None
+    reward_cumulative: float
+    tokens: int
+    cpu: float
+    oscillation: float | None
+    largest_fall: float | None
+    spreading: Spreading
+
+
+def summarise(folder: Path) -> Summary:
+    settings = load_settings(folder)
+    run = RunFolder.look(folder)
+    plans = [settings.of(index) for index in range(settings.nodes)]
+    histories = [read_history(run.journal_path(plan.name)) for plan in plans]
+    nodes = [_node(settings, plan, history) for plan, history in zip(plans, histories, strict=True)]
+    training = [node for node in nodes if node.trains]
+    return Summary(
+        "train",
+        all(
+            bool(history.ended) and (node.steps >= settings.steps or bool(plan.prepared))
+            for plan, node, history in zip(plans, nodes, histories, strict=True)
+        ),
+        settings.seed,
+        nodes,
+        _mean([node.reward_held_out for node in training]),
+        _mean([node.reward_held_out_first for node in training]),
+        _mean([node.reward_local for node in training]),
+        sum(node.reward_cumulative for node in training),
+        sum(node.tokens for node in nodes),
+        round(sum(node.cpu for node in nodes), 3),
+        _mean([node.oscillation for node in training]),
+        max((node.largest_fall for node in training if node.largest_fall is not None), default=None),
+        spreading([history for history, plan in zip(histories, plans, strict=True) if not plan.is_frozen]),
+    )
+
+
+def _node(settings: TrainSettings, plan: NodePlan, history: NodeHistory) -> NodeSummary:
+    steps, evaluations = history.steps, history.evaluations
+    held_out = [(turn.step, held_out_reward(turn)) for turn in evaluations]
+    local = [(turn.step, turn.reward_local) for turn in steps if turn.reward_local is not None]
+    batch = [(turn.step, turn.reward_batch) for turn in steps if turn.reward_batch is not None]
+    external = [turn.reward_external for turn in steps if turn.reward_external is not None]
+    last = evaluations[-1].held_out if evaluations else {}
+    return NodeSummary(
+        name=plan.name,
+        model=plan.model,
+        trains=not plan.is_frozen,
+        tasks=plan.tasks,
+        steps=steps[-1].step if steps else 0,
+        reward_local=_mean([reward for _, reward in local[-RECENT:]]),
+        reward_held_out=held_out[-1][1] if held_out else None,
+        reward_held_out_first=held_out[0][1] if held_out else None,
+        reward_external=_mean(external[-RECENT:]),
+        reward_cumulative=sum(reward for _, reward in batch),
+        reward_local_cumulative=sum(reward for _, reward in local),
+        own_groups=sum(turn.own for turn in steps),
+        own_informative=sum(turn.own_informative for turn in steps),
+        shared_groups=history.shared,
+        foreign_seen=sum(turn.seen for turn in history.turns),
+        foreign_verified=sum(turn.verified for turn in steps),
+        foreign_informative=sum(turn.found for turn in steps),
+        foreign_used=sum(turn.used for turn in steps),
+        oldest_used=max((turn.oldest for turn in steps), default=0),
+        dropped=_total(turn.dropped for turn in history.turns),
+        refused=_total(turn.refused for turn in steps),
+        tokens=sum(turn.tokens for turn in steps),
+        trained_tokens=sum(turn.trained_tokens for turn in steps),
+        cpu=round(sum(turn.cpu for turn in history.turns), 3),
+        oscillation=oscillation([reward for _, reward in local]),
+        largest_fall=largest_fall([reward for _, reward in held_out]),
+        costs=costs(history.turns),
+        families={name: right.reward / right.total for name, right in last.items() if right.total},
+        curve_local=local,
+        curve_held_out=held_out,
+        curve_batch=batch,
+        ended=history.ended,
+        last=steps[-1].said if steps else history.turns[-1].said if history.turns else "",
+    )
+
+
+def held_out_reward(turn: Happened) -> float:
+    """The mean over all held-out tasks of an evaluation."""
+    total = sum(right.total for right in turn.held_out.values())
+    return sum(right.reward for right in turn.held_out.values()) / total if total else 0.0
+
+
+def smoothed(values: Sequence[float], window: int) -> list[float]:
+    """Moving mean over the last `window` values."""
+    return [statistics.fmean(values[max(0, place - window + 1) : place + 1]) for place in range(len(values))]
+
+
+def oscillation(values: Sequence[float]) -> float | None:
+    """None below ten steps."""
+    if len(values) < 10:
+        return None
+    curve = smoothed(values, max(5, len(values) // 20))
+    return statistics.pstdev(curve[len(curve) // 2 :])
+
+
+def largest_fall(values: Sequence[float]) -> float | None:
+    if len(values) < 2:
+        return None
+    best, fall = values[0], 0.0
+    for value in values:
+        best = max(best, value)
+        fall = max(fall, best - value)
+    return fall
+
+
+def costs(turns: Sequence[Happened]) -> list[Cost]:
+    """What each of `LEVELS` cost, as far as it was reached."""
+    found: list[Cost] = []
+    tokens, cpu = 0, 0.0
+    for turn in turns:
+        if turn.kind == "step":
+            tokens += turn.tokens
+            cpu += turn.cpu
+        elif turn.kind == "evaluation":
+            reward = held_out_reward(turn)
+            while len(found) < len(LEVELS) and reward >= LEVELS[len(found)]:
+                found.append(Cost(LEVELS[len(found)], turn.step, tokens, round(cpu, 3)))
+    return found
+
+
+def spreading(histories: Sequence[NodeHistory]) -> Spreading:
+    """Over the nodes that were evaluated on the same families."""
+    first: dict[tuple[str, int], list[int | None]] = {}
+    for node, history in enumerate(histories):
+        for turn in history.evaluations:
+            for family, right in turn.held_out.items():
+                for number in right.solved:
+                    steps = first.setdefault((family, number), [None] * len(histories))
+                    if steps[node] is None:
+                        steps[node] = turn.step
+    delays: list[int] = []
+    tasks = reached = 0
+    for steps in first.values():
+        solved = sorted(step for step in steps if step is not None)
+        if len(histories) < 2 or (len(solved) == len(steps) and solved[0] == solved[-1]):
+            continue
+        tasks += 1
+        reached += len(solved) == len(steps)
+        delays += [step - solved[0] for step in solved[1:]]
+    return Spreading(tasks, statistics.median(delays) if delays else None, reached / tasks if tasks else None)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
+
+
+def _total(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for one in counts:
+        total.update(one)
+    return dict(sorted(total.items()))

@@ -1,0 +1,1 @@
+"""Tasks with an answer that can be checked, made anew anywhere from their name."""

@@ -1,0 +1,120 @@
+"""Settings of a family: what may be given, what it is if nothing is, and its one canonical form.
+
+Settings come from users and from strangers alike, so every one of them is checked before it is used, and the
+message says what would be right.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.errors import TaskError
+
+MOST_PARAMETERS = 4096
+"""Characters of the canonical form, as in a task's name."""
+MOST_NAMED = 16
+"""Names listed in a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A whole number from `least` to `most`."""
+
+    default: int
+    least: int
+    most: int
+
+    def read(self, where: str, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
+            raise TaskError(f"{where} is {show(value)}: give a whole number from {self.least} to {self.most}")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number from `least` to `most`."""
+
+    default: float
+    least: float
+    most: float
+
+    def read(self, where: str, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise TaskError(f"{where} is {show(value)}: give a number")
+        if not self.least <= value <= self.most:  # also where it is not a number
+            raise TaskError(f"{where} is {show(value)}: give a number from {self.least} to {self.most}")
+        return float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Letters:
+    """Some of the characters of `allowed`, none twice; their order does not matter."""
+
+    default: str
+    allowed: str
+
+    def read(self, where: str, value: Any) -> str:
+        if not isinstance(value, str) or not value or not set(value) <= set(self.allowed):
+            raise TaskError(f"{where} is {show(value)}: give one or more of the characters {self.allowed}")
+        return "".join(letter for letter in self.allowed if letter in value)
+
+
+Setting = Whole | Number | Letters
+
+
+def read_settings(
+    family: str, given: Mapping[str, Any] | None, settings: Mapping[str, Setting]
+) -> dict[str, Any]:
+    """All settings with their values, or TaskError."""
+    values: dict[str, Any] = {name: setting.default for name, setting in settings.items()}
+    for name, value in (given or {}).items():
+        if name not in settings:
+            raise TaskError(f"task {family}: there is no setting {show(name)}{hint(name, settings)}")
+        values[name] = settings[name].read(f"task {family}: {name}", value)
+    return values
+
+
+def canonical_parameters(parameters: Mapping[str, Any] | None) -> str:
+    """One text for equal settings: JSON with sorted keys and no blanks. None and {} are "{}"."""
+    try:
+        text = json.dumps(
+            dict(parameters or {}), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+        )
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TaskError(f"the settings of a task are not plain JSON values: {error}") from None
+    if len(text) > MOST_PARAMETERS:
+        raise TaskError(f"the settings of a task have {len(text)} characters: at most {MOST_PARAMETERS}")
+    return text
+
+
+def parse_parameters(text: str) -> dict[str, Any]:
+    """The settings of a canonical text, or of any other JSON object; "" means none."""
+    if len(text) > MOST_PARAMETERS:
+        raise TaskError(f"the settings of a task have {len(text)} characters: at most {MOST_PARAMETERS}")
+    try:
+        found = json.loads(text) if text else {}
+    except (ValueError, RecursionError) as error:
+        raise TaskError(f"the settings of a task are not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise TaskError(f"the settings of a task are {show(found)}: give an object such as {{}}")
+    return found
+
+
+def show(value: Any) -> str:
+    """A value for a message: never long, whatever it is."""
+    text = repr(value[:50] if isinstance(value, str | list | tuple) else value)
+    return text if len(text) <= 80 else text[:77] + "…"
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """What may have been meant, for the end of a message."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name[:64], names, n=3, cutoff=0.6)
+    if near:
+        return f"; did you mean {' or '.join(near)}?"
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"; there are {', '.join(names[:MOST_NAMED])}{more}" if names else "; there are none"

@@ -1,0 +1,254 @@
+"""SAPO (Swarm sAmpling Policy Optimization) as the five functions of a node: produce, share, gather, verify,
+absorb.
+
+A step samples completions of own tasks, shares them, takes in what others shared, verifies foreign groups
+until it has enough informative ones, and learns from own and foreign groups together. Nobody waits for
+anybody. With nothing gathered it is GRPO on a single node, bit for bit.
+
+What a sender claims never enters: the task is made anew here from its name, and scored here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from shoal.node import Judged, Own, Proposal, Turn, Verdict
+from shoal.runs import Ledger
+from shoal.swarm import Received
+from shoal.train import train_state
+from shoal.train.advantage import is_informative
+from shoal.train.extraction import answer_within
+from shoal.train.learning import Learner
+from shoal.train.policy.base import Policy
+from shoal.train.pool import Entry, Order, Pool, order_of
+from shoal.train.rewards import rewards as rewards_of
+from shoal.train.rollouts import Completion, RolloutGroup, rollout_kinds, task_seed
+from shoal.train.selection import walk
+from shoal.train.settings import TrainSettings
+from shoal.train.steps import Answer, Evaluate, Evidence, OwnGroup, Request, Sample, SampledGroups
+from shoal.train.train_state import Figures, Gathered, Happened, TrainState
+from shoal.train.verifier.base import Problem, Refused, Scored, Scoring, Verifier
+
+GIVE_UP_AFTER = 3
+"""Turns in a row that come to nothing, and the node stops."""
+
+
+class Trainer:
+    """One node's training, the `index`-th of the run. `attach` must be called before it is driven.
+
+    `author` is the node's id; `epoch` names this start of it, as receivers see it. `prepared`: the number of
+    groups that were written before, which are sent out instead of new ones.
+    """
+
+    name = "train"
+    kinds = rollout_kinds()
+    request_type: Any = Request
+    answer_type: Any = Answer
+    evidence_type = Evidence
+
+    def __init__(
+        self,
+        settings: TrainSettings,
+        index: int,
+        *,
+        author: str,
+        epoch: int,
+        verifier: Verifier,
+        open_policy: Callable[[], Policy],
+        prepared: int | None = None,
+        processor_time: Callable[[], float] = time.process_time,
+    ) -> None:
+        self._prepared = prepared
+        self.settings = settings
+        self.plan = settings.of(index)
+        self.author = author
+        self.epoch = epoch
+        self.verifier = verifier
+        self._open_policy = open_policy
+        self._learner = Learner(settings, self.plan, processor_time)
+        self._ledger = Ledger()
+        self._accepted = frozenset(settings.accept)
+
+    def attach(self, ledger: Ledger) -> None:
+        """Gives it the node's ledger, from which `produce` sees what is left."""
+        self._ledger = ledger
+
+    def initial_state(self) -> TrainState:
+        figures = Figures(self.plan.local, self.plan.external)
+        return TrainState(self._open_policy(), figures, Pool(self.settings.pool))
+
+    # What to do next.
+
+    def produce(self, state: TrainState, turn: Turn) -> Proposal[Request] | None:
+        if turn.number - 1 != self._learner.absorbed(state) or self.trouble(state):
+            return None
+        figures = state.figures
+        if self._must_evaluate(figures):
+            return Proposal(Evaluate(figures.step))
+        if figures.step >= self.settings.steps:
+            return None
+        families = tuple(turn.random("tasks").choices(self.plan.tasks, k=figures.local))
+        if self._prepared is not None:
+            families = ("prepared",) * min(figures.local, self._prepared - figures.counter)
+            if not families:
+                return None
+        seed = turn.random("sampling").getrandbits(62)
+        request = Sample(figures.step + 1, self.epoch, figures.counter, families, seed)
+        proposal: Proposal[Request] = Proposal(request, {"tokens": self._most_tokens(figures)})
+        if self._ledger.fits(proposal.reserve):
+            return proposal
+        # Tokens have run out: the last thing to know is where that led to.
+        is_known = figures.evaluated == figures.step or not self.settings.evaluate_every
+        return None if is_known or self.plan.is_frozen else Proposal(Evaluate(figures.step))
+
+    def trouble(self, state: TrainState) -> str:
+        """Why the node gives up, or nothing."""
+        return state.figures.trouble if state.figures.failed >= GIVE_UP_AFTER else ""
+
+    def _most_tokens(self, figures: Figures) -> int:
+        return figures.local * self.plan.group * self.settings.max_new_tokens
+
+    def _must_evaluate(self, figures: Figures) -> bool:
+        every = self.settings.evaluate_every
+        if not every or self.plan.is_frozen or figures.evaluated == figures.step:
+            return False
+        return figures.step % every == 0 or figures.step >= self.settings.steps
+
+    # The swarm.
+
+    def share(
+        self, state: TrainState, turn: Turn, fresh: Own[Request, Answer] | None
+    ) -> Iterable[RolloutGroup]:
+        """The groups just sampled. Those that were asked for under an earlier start of this node would be
+        another author's to a receiver, so they stay here."""
+        if fresh is None or not isinstance(fresh.request, Sample) or fresh.request.epoch != self.epoch:
+            return
+        if not isinstance(fresh.answer, SampledGroups):
+            return
+        groups = list(fresh.answer.groups)
+        if self.settings.sharing == "informative":
+            groups = [one for one in groups if is_informative(rewards_of(one.scores, self.settings.reward))]
+        elif self.settings.sharing == "sample" and groups:
+            groups = [turn.random("share").choice(groups)]
+        for group in groups:
+            yield self._to_send(group, state.policy)
+
+    def _to_send(self, group: OwnGroup, policy: Policy) -> RolloutGroup:
+        send = self.settings.send_log_probs
+        return RolloutGroup(
+            group.task,
+            group.question,
+            tuple(
+                Completion(one.text, one.finished, one.log_probs if send else ()) for one in group.completions
+            ),
+            self.plan.model,
+            policy.tokenizer,
+            self.settings.temperature,
+        )
+
+    def gather(
+        self, state: TrainState, turn: Turn, arrived: Sequence[Received]
+    ) -> Generator[Received, Verdict[Evidence], None]:
+        """Everything into the pool, unverified; then a walk through the pool that verifies what it draws."""
+        figures, pool = state.figures, state.pool
+        state.gathered = gathered = Gathered(seen=len(arrived))
+        gathered.dropped += pool.take_in(arrived, figures.step)
+        if stale := pool.drop_stale(figures.step):
+            gathered.dropped["stale"] += stale
+        if self._must_evaluate(figures) or self.plan.is_frozen:
+            return
+        path = walk(
+            self.settings.selection,
+            pool,
+            figures.external,
+            self.settings.verify_budget,
+            turn.random("selection"),
+            figures.uses,
+        )
+        try:
+            entries = next(path)
+            while True:
+                gathered.ahead = {entry.order: entry.received() for entry in entries}
+                rewards = []
+                for entry in entries:
+                    verdict = yield gathered.ahead[entry.order]
+                    rewards.append(self._take_verdict(pool, gathered, entry, verdict))
+                entries = path.send(rewards)
+        except StopIteration as end:
+            gathered.chosen = end.value
+
+    def _take_verdict(
+        self, pool: Pool, gathered: Gathered, entry: Entry, verdict: Verdict[Evidence]
+    ) -> tuple[float, ...] | None:
+        gathered.verified += 1
+        if not verdict.accepted or verdict.evidence is None:
+            gathered.refused[verdict.reason.partition(":")[0]] += 1
+            pool.remove(entry)
+            return None
+        entry.rewards = verdict.evidence.rewards
+        if is_informative(entry.rewards):
+            gathered.found += 1
+        else:
+            pool.remove(entry)
+        return entry.rewards
+
+    def verify(self, state: TrainState, turn: Turn, received: Received) -> Verdict[Evidence]:
+        """Makes the task anew, compares the question, scores the completions: nothing else counts."""
+        gathered, name = state.gathered, order_of(received)
+        if name not in gathered.verdicts:
+            gathered.verdicts = self._verdicts(
+                gathered.ahead.values() if name in gathered.ahead else [received]
+            )
+        return gathered.verdicts.pop(name)
+
+    def _verdicts(self, received: Iterable[Received]) -> dict[Order, Verdict[Evidence]]:
+        asked = {order_of(one): self._scoring(one) for one in received}
+        scored = iter(self.verifier.score_all([one for one in asked.values() if one is not None]))
+        return {
+            name: Verdict(False, "family is not accepted") if one is None else self._verdict(next(scored))
+            for name, one in asked.items()
+        }
+
+    def _verdict(self, result: Scored | Refused) -> Verdict[Evidence]:
+        if not isinstance(result, Scored):
+            return Verdict(False, result.reason)
+        return Verdict(True, evidence=Evidence(rewards_of(result.scores, self.settings.reward)))
+
+    def _scoring(self, received: Received) -> Scoring | None:
+        """What to ask about a foreign group; None where its family is not accepted."""
+        group = received.item
+        assert isinstance(group, RolloutGroup)
+        task = group.task
+        if self._accepted and task.family not in self._accepted:
+            return None
+        problem = Problem(
+            task.family,
+            task.version,
+            task.parameters,
+            task_seed(received.author, received.epoch, task.counter),
+        )
+        answers = [answer_within(one.text, task.family, self.settings.answers) for one in group.completions]
+        return Scoring(problem, tuple(answers), group.question, foreign=True)
+
+    # What is learnt.
+
+    def absorb(
+        self,
+        state: TrainState,
+        turn: Turn,
+        own: Own[Request, Answer],
+        judged: Sequence[Judged[Evidence]],
+    ) -> TrainState:
+        return self._learner.absorb(state, turn, own)
+
+    def explain(self, state: TrainState, turn: Turn) -> Happened | None:
+        return state.figures.last
+
+    def snapshot(self, state: TrainState, folder: Path) -> None:
+        train_state.save(state, folder)
+
+    def restore(self, folder: Path) -> TrainState:
+        return train_state.restore(folder, self._open_policy(), self.settings.pool)
