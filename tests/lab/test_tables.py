@@ -11,6 +11,7 @@ from shoal.runs.results import Metric
 
 SCORE = Metric("score", "score", "", "", 1, "greater")
 LOSS = Metric("loss", "loss", "", "", 1, "less")
+EITHER = Metric("sum", "sum", "", "", 1, "")
 SEEDS = range(6)
 
 
@@ -33,6 +34,8 @@ def test_a_difference_is_paired_over_the_seeds_that_both_have() -> None:
         (-3.0, SCORE, "worse in score (−3.0, 95 % interval −3.0 to −3.0)"),
         (3.0, LOSS, "worse in loss (+3.0"),
         (-3.0, LOSS, "better in loss (−3.0"),
+        (3.0, EITHER, "greater in sum (+3.0"),
+        (-3.0, EITHER, "less in sum (−3.0"),
         (0.0, SCORE, "no difference can be shown in score."),
     ],
 )

@@ -5,20 +5,18 @@ The same summaries give the same findings. A half-done comparison has findings t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-import msgspec
+from collections.abc import Sequence
 
 from shoal.evolve.summary import Summary
 from shoal.lab.experiment import Experiment
-from shoal.lab.measures import CURVES, present_measures
+from shoal.lab.measures import CURVES, MEASURES
+from shoal.lab.outcomes import Summaries, arm_results, common_settings, present, read_summaries
 from shoal.lab.tables import (
     BySeed,
     best_group,
     best_of,
     curve,
     difference,
-    estimates_of,
     mean_group,
     mean_of,
     mean_points,
@@ -40,7 +38,6 @@ from shoal.runs.results import (
     MapCell,
     Metric,
     Results,
-    RunValues,
 )
 
 OURS = "heterogeneous"
@@ -48,41 +45,21 @@ BASELINES = ("solo", "homogeneous")
 HEADLINES = ("coverage_common", "qd_score_common", "best_common", "generality", "coverage", "qd_score")
 """The metrics whose differences are told in sentences; those under common opponents first."""
 
-Summaries = Mapping[str, Mapping[int, Summary]]
-"""By arm and seed."""
-
 
 def findings(experiment: Experiment) -> Results:
     """All that the finished runs of the comparison show."""
     plan = experiment.plan
-    summaries: dict[str, dict[int, Summary]] = {arm.name: {} for arm in plan.arms}
-    seconds = 0.0
-    for trial in experiment.trials():
-        if outcome := experiment.outcome(trial.arm, trial.seed):
-            summaries[trial.arm][trial.seed] = msgspec.json.decode(outcome.result, type=Summary)
-            seconds += outcome.seconds
-    present = present_measures([one for by_seed in summaries.values() for one in by_seed.values()])
-    metrics = [one.metric for one in present]
-    arms = []
-    for arm in plan.arms:
-        runs = [
-            RunValues(seed, {one.metric.name: one.of(summary) for one in present})
-            for seed, summary in summaries[arm.name].items()
-        ]
-        bare = ArmResults(arm.name, arm.title, arm.family, runs, {})
-        estimates = estimates_of({metric.name: values_of(bare, metric.name) for metric in metrics})
-        arms.append(msgspec.structs.replace(bare, estimates=estimates))
+    summaries, seconds = read_summaries(experiment, Summary)
+    measures = present(MEASURES, summaries)
+    metrics = [one.metric for one in measures]
+    arms = arm_results(plan, summaries, measures)
     differences, sentences = _compare(arms, metrics)
     curves = _curves(arms, summaries)
     named = {one.chart for one in curves}
     return Results(
         title=plan.title,
         seeds=list(plan.seeds),
-        settings={
-            key: value
-            for key, value in plan.arms[0].settings.items()
-            if all(arm.settings.get(key) == value for arm in plan.arms)
-        },
+        settings=common_settings(plan),
         metrics=metrics,
         arms=arms,
         groups=_groups(arms, metrics),
@@ -94,7 +71,7 @@ def findings(experiment: Experiment) -> Results:
         best=_best(arms, summaries),
         failures=experiment.failures(),
         missing=len(experiment.unfinished()),
-        made=Made(experiment.sessions(), round(seconds, 1)),
+        made=Made(experiment.sessions(), seconds),
     )
 
 
@@ -158,7 +135,7 @@ def _charts() -> list[Chart]:
     ]
 
 
-def _curves(arms: Sequence[ArmResults], summaries: Summaries) -> list[Curve]:
+def _curves(arms: Sequence[ArmResults], summaries: Summaries[Summary]) -> list[Curve]:
     """One line per family: baselines are averaged over their arms, and heterogeneous stands in both parts."""
     found = []
     for part in ("baselines", "controls"):
@@ -185,7 +162,7 @@ def _curves(arms: Sequence[ArmResults], summaries: Summaries) -> list[Curve]:
     return found
 
 
-def _maps(arms: Sequence[ArmResults], summaries: Summaries) -> list[ArchiveMap]:
+def _maps(arms: Sequence[ArmResults], summaries: Summaries[Summary]) -> list[ArchiveMap]:
     """The archives of the first seed that every arm has finished."""
     shared = set.intersection(*(set(by_seed) for by_seed in summaries.values()))
     if not shared:
@@ -202,7 +179,7 @@ def _maps(arms: Sequence[ArmResults], summaries: Summaries) -> list[ArchiveMap]:
     return found
 
 
-def _best(arms: Sequence[ArmResults], summaries: Summaries) -> Exhibit | None:
+def _best(arms: Sequence[ArmResults], summaries: Summaries[Summary]) -> Exhibit | None:
     """The fittest program of all runs against the common opponents."""
     runs = [(arm, seed, summary) for arm in arms for seed, summary in summaries[arm.name].items()]
     if not runs:

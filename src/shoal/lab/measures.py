@@ -2,31 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable
 
 from shoal.evolve.summary import Point, Summary
-from shoal.runs.results import Metric
-
-
-class Measure(NamedTuple):
-    """A metric, and how a run's summary gives it; None where the run has none."""
-
-    metric: Metric
-    of: Callable[[Summary], float | None]
-
-
-def present_measures(summaries: Sequence[Summary]) -> list[Measure]:
-    """Those that some run has."""
-    return [one for one in MEASURES if any(one.of(summary) is not None for summary in summaries)]
-
-
-def _outcome(name: str, title: str, meaning: str, unit: str = "", digits: int = 2) -> Metric:
-    return Metric(name, title, meaning, unit, digits, "greater", "outcome")
-
-
-def _effort(name: str, title: str, meaning: str, unit: str = "", digits: int = 0) -> Metric:
-    return Metric(name, title, meaning, unit, digits, "", "effort")
+from shoal.lab.outcomes import Measure, effort, outcome
 
 
 def _generality(summary: Summary) -> float | None:
@@ -42,9 +21,9 @@ def _cost(summary: Summary) -> float | None:
     return None if summary.microdollars is None else summary.microdollars / 1e6
 
 
-MEASURES = (
+MEASURES: tuple[Measure[Summary], ...] = (
     Measure(
-        _outcome(
+        outcome(
             "coverage_common",
             "common coverage",
             "Share of the cells that are filled when every elite is evaluated anew, fitness and measures, "
@@ -55,17 +34,17 @@ MEASURES = (
         lambda summary: 100 * summary.coverage_common,
     ),
     Measure(
-        _outcome(
+        outcome(
             "qd_score_common", "common QD-score", "Sum of the elites' fitness, evaluated in the same way."
         ),
         lambda summary: summary.qd_score_common,
     ),
     Measure(
-        _outcome("best_common", "best common fitness", "Greatest fitness, evaluated in the same way.", "", 3),
+        outcome("best_common", "best common fitness", "Greatest fitness, evaluated in the same way.", "", 3),
         lambda summary: summary.best_common,
     ),
     Measure(
-        _outcome(
+        outcome(
             "generality",
             "generality",
             "Points of the program that is best by common fitness, alone against each held-out program: "
@@ -77,7 +56,7 @@ MEASURES = (
         _generality,
     ),
     Measure(
-        _outcome(
+        outcome(
             "coverage",
             "raw coverage",
             "Share of the cells that are filled, by what each node measured. The paper's number.",
@@ -87,7 +66,7 @@ MEASURES = (
         lambda summary: 100 * summary.coverage,
     ),
     Measure(
-        _outcome(
+        outcome(
             "qd_score",
             "raw QD-score",
             "Sum of fitness as each node measured it. Fitness grows with the number of opponents, and nodes "
@@ -96,7 +75,7 @@ MEASURES = (
         lambda summary: summary.qd_score,
     ),
     Measure(
-        _outcome(
+        outcome(
             "best",
             "best raw fitness",
             "Greatest fitness as its node measured it. It grows in the same way.",
@@ -106,22 +85,20 @@ MEASURES = (
         lambda summary: summary.best,
     ),
     Measure(
-        _effort("valid", "valid", "Share of the models' answers that are programs.", "%", 1),
+        effort("valid", "valid", "Share of the models' answers that are programs.", "%", 1),
         _valid,
     ),
-    Measure(_effort("calls", "calls", "Calls of models, all nodes together."), lambda summary: summary.calls),
+    Measure(effort("calls", "calls", "Calls of models, all nodes together."), lambda summary: summary.calls),
+    Measure(effort("tokens", "tokens", "Tokens into and out of the models."), lambda summary: summary.tokens),
     Measure(
-        _effort("tokens", "tokens", "Tokens into and out of the models."), lambda summary: summary.tokens
-    ),
-    Measure(
-        _effort("simulations", "simulations", "Battles simulated by the search."),
+        effort("simulations", "simulations", "Battles simulated by the search."),
         lambda summary: summary.simulations,
     ),
     Measure(
-        _effort("shared", "shared", "What the nodes sent one another.", "kB", 1),
+        effort("shared", "shared", "What the nodes sent one another.", "kB", 1),
         lambda summary: summary.shared_bytes / 1000,
     ),
-    Measure(_effort("cost", "cost", "Price of the calls, where it is known.", "USD", 4), _cost),
+    Measure(effort("cost", "cost", "Price of the calls, where it is known.", "USD", 4), _cost),
 )
 
 CURVES: dict[str, Callable[[Point], float]] = {

@@ -75,14 +75,18 @@ def difference(metric: str, ours: str, our: BySeed, against: str, their: BySeed)
 def sentence(
     ours: str, against: str, differences: Sequence[Difference], metrics: Mapping[str, Metric]
 ) -> str:
-    """What these differences of ours and one other allow to say, better things first."""
+    """What these differences of ours and one other allow to say, better things first. Where neither side is
+    better it is only said that ours is greater or less."""
     if any(one.verdict == "too few seeds" for one in differences):
         return f"{ours} against {against}: {too_few(differences)}"
-    parts: dict[str, list[str]] = {"better": [], "worse": [], "no difference can be shown": []}
+    words = ("better", "worse", "greater", "less", "no difference can be shown")
+    parts: dict[str, list[str]] = {word: [] for word in words}
     for one in differences:
         metric = metrics[one.metric]
         if one.verdict in ("greater", "less"):
-            word = "better" if one.verdict == metric.better else "worse"
+            word = one.verdict
+            if metric.better:
+                word = "better" if one.verdict == metric.better else "worse"
             parts[word].append(f"{metric.title} ({in_words(one.difference, metric)})")
         else:
             parts[one.verdict].append(metric.title)

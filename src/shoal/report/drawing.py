@@ -23,7 +23,8 @@ def colour(index: int) -> str:
 
 
 def dashes(index: int) -> str | None:
-    return DASHES[index % len(DASHES)] or None
+    """Shifted by one after each round of colours: series of the same colour have other dashes."""
+    return DASHES[(index + index // COLOURS) % len(DASHES)] or None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from shoal.report.curves import chart_figure
+from shoal.report.experiment_parts import CAUTION, charts, header, how_it_was_made, optional
 from shoal.report.heatmap import fitness_figure, greatest_fitness, models_figure
 from shoal.report.markup import Markup, element
-from shoal.report.page import bullets, duration, facts, folded, page, program, section, side_by_side
-from shoal.report.tables import html_table, markdown, meanings, missing_runs, verdict_table
+from shoal.report.page import bullets, folded, page, program, section, side_by_side
+from shoal.report.sweep import sweep_page
+from shoal.report.tables import html_table, markdown, meanings, verdict_table
 from shoal.report.whiskers import arms_figure, differences_figure
 from shoal.runs.files import write_whole
 from shoal.runs.results import ArchiveMap, Exhibit, Results, read_results
@@ -28,6 +28,11 @@ def write_report(folder: Path) -> Path:
 
 
 def experiment_page(results: Results) -> str:
+    """The page of whatever the runs of the experiment were."""
+    return sweep_page(results) if results.application == "train" else _comparison_page(results)
+
+
+def _comparison_page(results: Results) -> str:
     outcomes = [metric for metric in results.metrics if metric.kind == "outcome"]
     efforts = [metric for metric in results.metrics if metric.kind == "effort"]
     by_metric = {
@@ -37,7 +42,7 @@ def experiment_page(results: Results) -> str:
     return page(
         results.title,
         [
-            _header(results),
+            header(results),
             section(
                 "What it shows",
                 bullets(
@@ -45,7 +50,7 @@ def experiment_page(results: Results) -> str:
                     or ["There is nothing to compare with yet."]
                 ),
                 verdict_table(outcomes, results.differences),
-                element("p", _CAUTION, class_="note"),
+                element("p", CAUTION, class_="note"),
             ),
             section(
                 "Arms",
@@ -53,29 +58,24 @@ def experiment_page(results: Results) -> str:
                 folded("What the numbers mean", meanings(results.metrics)),
                 element("p", _BEST, class_="note") if results.groups else None,
             ),
-            *_optional(
+            *optional(
                 "Differences, paired by seed",
                 [differences_figure(metric, by_metric[metric.name]) for metric in outcomes],
                 _DIFFERENCES,
             ),
-            *_optional(
+            *optional(
                 "Arms with their intervals",
                 [arms_figure(metric, results.arms, results.groups, ours) for metric in outcomes],
             ),
-            *_optional("Along the way", _charts(results), _CURVES),
+            *optional("Along the way", charts(results), _CURVES),
             *_archives(results.maps),
             *_best(results.best),
             section("Effort", html_table(efforts, results.arms)),
-            _how_it_was_made(results),
+            how_it_was_made(results),
         ],
     )
 
 
-_CAUTION = (
-    "Means and 95 % intervals over seeds (bootstrap, widened for few seeds); differences are paired by seed. "
-    "No correction is made for looking at several of them: where there is no difference at all, about one in "
-    "twenty will look like one."
-)
 _BEST = (
     "The best arm of a family is chosen for each number on its own and after the fact, which favours it: to "
     "beat it is more than to beat an arm that was named before."
@@ -88,42 +88,6 @@ _CURVES = (
     "Archives as the nodes measured them at the time (raw), merged over nodes; bands are 95 % intervals over "
     "seeds. A new round begins with a fresh archive, so lines may fall."
 )
-
-
-def _header(results: Results) -> Markup:
-    runs = sum(len(arm.runs) for arm in results.arms)
-    sessions = results.made.sessions
-    wall = sum(session.seconds for session in sessions)
-    told = (
-        f"{len(results.arms)} arms × {len(results.seeds)} seeds, {runs} runs finished; wall time "
-        f"{duration(wall)}{f' in {len(sessions)} sessions' if len(sessions) > 1 else ''}"
-        + (f"; begun {sessions[0].started_at}" if sessions else "")
-    )
-    warnings = [f"{one.arm}, seed {one.seed} failed: {one.message}" for one in results.failures]
-    if results.missing:
-        warnings.insert(0, f"{missing_runs(results.missing)}. The same command goes on with the rest.")
-    return element(
-        "header",
-        element("h1", "Shoal experiment"),
-        element("p", results.title, class_="lead"),
-        element("p", told),
-        element("div", bullets(warnings), class_="warning", role="alert") if warnings else "",
-    )
-
-
-def _optional(heading: str, figures: Sequence[Markup | None], note: str = "") -> list[Markup]:
-    drawn = [one for one in figures if one is not None]
-    if not drawn:
-        return []
-    return [section(heading, element("p", note, class_="note") if note else None, side_by_side(drawn))]
-
-
-def _charts(results: Results) -> list[Markup]:
-    series = {title: index for index, title in enumerate(dict.fromkeys(one.title for one in results.curves))}
-    return [
-        chart_figure(chart, [one for one in results.curves if one.chart == chart.name], series)
-        for chart in results.charts
-    ]
 
 
 def _archives(maps: Sequence[ArchiveMap]) -> list[Markup]:
@@ -179,29 +143,3 @@ def _best(best: Exhibit | None) -> list[Markup]:
             program(best.source),
         )
     ]
-
-
-def _how_it_was_made(results: Results) -> Markup:
-    sessions = [
-        element(
-            "li",
-            element("code", shlex.join(session.command)),
-            f" at {session.started_at}, {duration(session.seconds)}, {session.workers} runs at a time",
-        )
-        for session in results.made.sessions
-    ]
-    versions: list[str] = []
-    for session in results.made.sessions:
-        line = ", ".join(f"{name} {version}" for name, version in session.versions.items())
-        if line not in versions:
-            versions.append(line)
-    return section(
-        "How it was made",
-        element("ul", *sessions),
-        element("p", f"Seeds {', '.join(map(str, results.seeds))}."),
-        element(
-            "p", f"All runs together took {duration(results.made.run_seconds)} of their processes' time."
-        ),
-        bullets(versions),
-        folded("Settings that all arms have in common", facts(results.settings)),
-    )

@@ -60,6 +60,13 @@ class _Summary(msgspec.Struct):
 
 def run_page(name: str, summary_json: bytes, settings: Mapping[str, Any], versions: Mapping[str, str]) -> str:
     """A whole HTML document about the run that is called `name`."""
+    return page(name, run_parts(name, summary_json, settings, versions))
+
+
+def run_parts(
+    name: str, summary_json: bytes, settings: Mapping[str, Any], versions: Mapping[str, str]
+) -> list[Markup]:
+    """What stands on that page."""
     try:
         summary = msgspec.json.decode(summary_json, type=_Summary)
     except msgspec.DecodeError as error:
@@ -76,33 +83,30 @@ def run_page(name: str, summary_json: bytes, settings: Mapping[str, Any], versio
         for index, model in enumerate(sorted({cell.model for one in maps.values() for cell in one.cells}))
     }
     state = "finished" if summary.finished else "not finished"
-    return page(
-        name,
-        [
-            element(
-                "header",
-                element("h1", "Shoal run"),
-                element("p", name, class_="lead"),
-                element("p", f"{len(summary.nodes)} nodes, {summary.calls} calls, {state}."),
+    return [
+        element(
+            "header",
+            element("h1", "Shoal run"),
+            element("p", name, class_="lead"),
+            element("p", f"{len(summary.nodes)} nodes, {summary.calls} calls, {state}."),
+        ),
+        section("Result", _numbers(summary)),
+        section("Nodes", _nodes(summary.nodes)),
+        _along_the_way(summary.curve) if summary.curve else Markup(""),
+        section(
+            "Archive",
+            side_by_side(
+                [
+                    *(fitness_figure(one, greatest_fitness([one])) for one in maps.values()),
+                    models_figure(maps["common"], models),
+                ],
+                "figures small",
             ),
-            section("Result", _numbers(summary)),
-            section("Nodes", _nodes(summary.nodes)),
-            section("Along the way", side_by_side(_curves(summary.curve))) if summary.curve else Markup(""),
-            section(
-                "Archive",
-                side_by_side(
-                    [
-                        *(fitness_figure(one, greatest_fitness([one])) for one in maps.values()),
-                        models_figure(maps["common"], models),
-                    ],
-                    "figures small",
-                ),
-            ),
-            *_best(summary),
-            section("Settings", facts(settings)),
-            section("Versions", facts(versions)),
-        ],
-    )
+        ),
+        *_best(summary),
+        section("Settings", facts(settings)),
+        section("Versions", facts(versions)),
+    ]
 
 
 def _numbers(summary: _Summary) -> Markup:
@@ -154,6 +158,14 @@ def _nodes(nodes: list[_Node]) -> Markup:
     ]
     table = element("table", element("thead", head), element("tbody", *body))
     return element("div", table, class_="wide", tabindex=0)
+
+
+def _along_the_way(points: list[_Point]) -> Markup:
+    falls = (
+        "Both curves fall when a round opens: archives begin afresh against one more opponent, so that raw "
+        "numbers of different rounds cannot be compared. The common numbers above can."
+    )
+    return section("Along the way", side_by_side(_curves(points)), element("p", falls))
 
 
 def _curves(points: list[_Point]) -> list[Markup]:

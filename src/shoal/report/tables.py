@@ -45,23 +45,33 @@ def _cell(estimate: Estimate | None, metric: Metric) -> Markup:
 
 
 def verdict_table(metrics: Sequence[Metric], differences: Sequence[Difference]) -> Markup | None:
-    """Which differences can be shown: one row per reference, one column per metric."""
+    """Which differences can be shown: one row per pair, one column per metric."""
     told = [metric for metric in metrics if any(one.metric == metric.name for one in differences)]
     if not told:
         return None
-    found = {(one.against, one.metric): one for one in differences}
-    head = [element("th", f"{differences[0].ours} against", scope="col")]
+    heading, names = pair_names(differences)
+    found = {(one.ours, one.against, one.metric): one for one in differences}
+    head = [element("th", heading, scope="col")]
     head += [element("th", metric.title, scope="col") for metric in told]
     rows = [
         element(
             "tr",
-            element("th", against, scope="row"),
-            *(_verdict_cell(found.get((against, metric.name)), metric) for metric in told),
+            element("th", name, scope="row"),
+            *(_verdict_cell(found.get((*pair, metric.name)), metric) for metric in told),
         )
-        for against in dict.fromkeys(one.against for one in differences)
+        for pair, name in names.items()
     ]
     table = element("table", element("thead", element("tr", *head)), element("tbody", *rows))
     return element("div", table, class_="wide", tabindex=0)
+
+
+def pair_names(differences: Sequence[Difference]) -> tuple[str, dict[tuple[str, str], str]]:
+    """A heading, and what each pair of ours and another is called below it. An arm that is ours in all of
+    them stands in the heading alone."""
+    pairs = list(dict.fromkeys((one.ours, one.against) for one in differences))
+    if len({ours for ours, _ in pairs}) == 1:
+        return f"{pairs[0][0]} against", {pair: pair[1] for pair in pairs}
+    return "difference", {pair: f"{pair[0]} − {pair[1]}" for pair in pairs}
 
 
 def _verdict_cell(one: Difference | None, metric: Metric) -> Markup:
@@ -69,6 +79,8 @@ def _verdict_cell(one: Difference | None, metric: Metric) -> Markup:
         return element("td", "–")
     if one.verdict not in ("greater", "less"):
         word, class_ = ("none shown" if one.difference.runs > 1 else "–"), None
+    elif not metric.better:
+        word, class_ = one.verdict, None
     else:
         word = class_ = "better" if one.verdict == metric.better else "worse"
     chance = f"ours is greater in {100 * one.superiority:.0f} % of pairs"

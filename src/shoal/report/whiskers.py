@@ -46,21 +46,27 @@ def arms_figure(
 
 def differences_figure(metric: Metric, differences: Sequence[Difference]) -> Markup | None:
     """Ours less others, with a line at no difference. Full dots are differences that can be shown."""
+    if not differences:
+        return None
+    one_is_ours = len({one.ours for one in differences}) == 1
     rows = [
         Row(
-            f"− {one.against}",
+            f"− {one.against}" if one_is_ours else f"{one.ours} − {one.against}",
             signed(one.difference, metric),
             one.difference,
-            "better"
-            if one.verdict == metric.better
-            else "worse"
-            if one.verdict in ("greater", "less")
-            else "",
+            _judgement(one, metric),
             one.verdict in ("greater", "less"),
         )
         for one in differences
     ]
-    return _plot(rows, f"{differences[0].ours} in {_heading(metric)}", zero=True) if rows else None
+    whose = f"{differences[0].ours} in " if one_is_ours else "Differences in "
+    return _plot(rows, f"{whose}{_heading(metric)}", zero=True)
+
+
+def _judgement(one: Difference, metric: Metric) -> str:
+    if not metric.better or one.verdict not in ("greater", "less"):
+        return ""
+    return "better" if one.verdict == metric.better else "worse"
 
 
 def _heading(metric: Metric) -> str:

@@ -1,0 +1,302 @@
+"""The report of one run of a training swarm, from its summary as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from shoal.errors import RunError
+from shoal.report.curves import chart_figure
+from shoal.report.drawing import number
+from shoal.report.markup import Markup, element
+from shoal.report.page import facts, page, section, side_by_side
+from shoal.runs.results import Chart, Curve
+
+MOST_LINES = 8
+"""Nodes that have a line of their own; more are drawn as their mean and their range."""
+SMOOTHED_SHARE, LEAST_SMOOTHED = 20, 5
+"""Local and batch rewards are moving means over a twentieth of the steps, and over at least five."""
+
+_Points = list[tuple[int, float]]
+
+
+class _Cost(msgspec.Struct):
+    reward: float
+    step: int
+    tokens: int
+    cpu: float
+
+
+class _Node(msgspec.Struct):
+    name: str
+    model: str
+    trains: bool
+    tasks: list[str]
+    steps: int
+    reward_local: float | None
+    reward_held_out: float | None
+    reward_held_out_first: float | None
+    reward_cumulative: float
+    own_groups: int
+    own_informative: int
+    shared_groups: int
+    foreign_seen: int
+    foreign_verified: int
+    foreign_informative: int
+    foreign_used: int
+    dropped: dict[str, int]
+    refused: dict[str, int]
+    tokens: int
+    cpu: float
+    oscillation: float | None
+    largest_fall: float | None
+    costs: list[_Cost]
+    families: dict[str, float]
+    curve_local: _Points
+    curve_held_out: _Points
+    curve_batch: _Points
+    ended: str
+
+
+class _Spreading(msgspec.Struct):
+    tasks: int
+    median_delay: float | None
+    reached_all: float | None
+
+
+class _Summary(msgspec.Struct):
+    """What the page reads of a summary; it may hold more."""
+
+    finished: bool
+    seed: int
+    nodes: list[_Node]
+    reward_held_out: float | None
+    reward_held_out_first: float | None
+    reward_local: float | None
+    reward_cumulative: float
+    tokens: int
+    cpu: float
+    oscillation: float | None
+    largest_fall: float | None
+    spreading: _Spreading
+
+
+def train_run_page(
+    name: str, summary_json: bytes, settings: Mapping[str, Any], versions: Mapping[str, str]
+) -> str:
+    """A whole HTML document about the run that is called `name`."""
+    return page(name, train_run_parts(name, summary_json, settings, versions))
+
+
+def train_run_parts(
+    name: str, summary_json: bytes, settings: Mapping[str, Any], versions: Mapping[str, str]
+) -> list[Markup]:
+    """What stands on that page."""
+    try:
+        summary = msgspec.json.decode(summary_json, type=_Summary)
+    except msgspec.DecodeError as error:
+        raise RunError(f"{name}: this is not the summary of a training run: {error}") from error
+    nodes = summary.nodes
+    steps = max((node.steps for node in nodes), default=0)
+    state = "finished" if summary.finished else "not finished"
+    figures = [figure for figure in _figures(nodes) if figure is not None]
+    return [
+        element(
+            "header",
+            element("h1", "Shoal training run"),
+            element("p", name, class_="lead"),
+            element("p", f"{len(nodes)} nodes, {steps} steps, seed {summary.seed}, {state}."),
+        ),
+        section("Result", _numbers(summary), element("p", _spreading(summary.spreading))),
+        section("Along the way", element("p", _CURVES, class_="note"), side_by_side(figures))
+        if figures
+        else Markup(""),
+        section("Nodes", _table("node", _NODE_COLUMNS, nodes)),
+        section(
+            "What was shared and used",
+            element("p", _SHARED, class_="note"),
+            _table("node", _SHARING_COLUMNS, nodes),
+        ),
+        *_by_key("Left out, by reason", nodes, lambda node: {**node.dropped, **node.refused}, _DROPPED),
+        *_by_key(
+            "Held-out reward by task, %",
+            nodes,
+            lambda node: {family: 100 * reward for family, reward in node.families.items()},
+        ),
+        *_by_key(
+            "Tokens until a held-out reward was reached",
+            nodes,
+            lambda node: {f"{100 * cost.reward:.0f} %": cost.tokens for cost in node.costs},
+            _COSTS,
+        ),
+        section("Settings", facts(settings)),
+        section("Versions", facts(versions)),
+    ]
+
+
+_CURVES = (
+    "Local: the mean over a node's own completions. Held-out: greedy answers to tasks that are never trained "
+    "on. Batch: over own and foreign groups, as the SAPO paper (Swarm sAmpling Policy Optimization) plots "
+    "it; foreign groups without a right answer are left out, which lifts it. Local and batch are moving "
+    "means over a twentieth of the steps, and over at least five."
+)
+_SHARED = (
+    "A group is informative if some of its completions are right and some wrong; nothing can be learnt from "
+    "others. Foreign groups are verified as they are drawn, until there are enough."
+)
+_DROPPED = "Groups of others that were dropped unread, and those, own or foreign, that were refused."
+_COSTS = "Tokens that the node had generated for training at the evaluation that first showed it."
+
+
+def _numbers(summary: _Summary) -> Markup:
+    return facts(
+        {
+            "held-out reward": f"{_percent(summary.reward_held_out)} %, before the first step "
+            f"{_percent(summary.reward_held_out_first)} %",
+            "local reward, last 10 steps": f"{_percent(summary.reward_local)} %",
+            "largest fall of the held-out reward": f"{_percent(summary.largest_fall)} points",
+            "oscillation of the local reward": f"{_percent(summary.oscillation)} points",
+            "cumulative reward, as in the paper (biased)": number(summary.reward_cumulative, 1),
+            "tokens generated": f"{summary.tokens:,}",
+            "processor time": f"{summary.cpu:,.1f} s",
+        }
+    )
+
+
+def _spreading(found: _Spreading) -> str:
+    if not found.tasks:
+        return "No held-out task was solved by one node before the others."
+    told = f"{found.tasks} held-out tasks were solved by some node and not by all at once"
+    if found.reached_all is not None:
+        told += f"; {_percent(found.reached_all)} % of them by every node at some time"
+    if found.median_delay is not None:
+        told += f"; the median delay to the next nodes was {number(found.median_delay)} steps"
+    return f"{told}."
+
+
+_Column = Callable[[_Node], str]
+
+_NODE_COLUMNS: dict[str, _Column] = {
+    "model": lambda node: node.model if node.trains else f"{node.model}, only contributes",
+    "tasks": lambda node: ", ".join(node.tasks),
+    "steps": lambda node: str(node.steps),
+    "held-out, %": lambda node: _percent(node.reward_held_out),
+    "at first, %": lambda node: _percent(node.reward_held_out_first),
+    "local, %": lambda node: _percent(node.reward_local),
+    "largest fall": lambda node: _percent(node.largest_fall),
+    "oscillation": lambda node: _percent(node.oscillation),
+    "tokens": lambda node: f"{node.tokens:,}",
+    "processor, s": lambda node: f"{node.cpu:,.1f}",
+    "ended": lambda node: node.ended or "not yet",
+}
+_SHARING_COLUMNS: dict[str, _Column] = {
+    "own groups": lambda node: f"{node.own_groups:,}",
+    "informative, %": lambda node: _share(node.own_informative, node.own_groups),
+    "shared": lambda node: f"{node.shared_groups:,}",
+    "foreign seen": lambda node: f"{node.foreign_seen:,}",
+    "verified": lambda node: f"{node.foreign_verified:,}",
+    "informative of these, %": lambda node: _share(node.foreign_informative, node.foreign_verified),
+    "trained on": lambda node: f"{node.foreign_used:,}",
+}
+
+
+def _table(first: str, columns: Mapping[str, _Column], nodes: Sequence[_Node]) -> Markup:
+    head = element("tr", *(element("th", text, scope="col") for text in (first, *columns)))
+    body = [
+        element(
+            "tr",
+            element("th", node.name, scope="row"),
+            *(element("td", column(node)) for column in columns.values()),
+        )
+        for node in nodes
+    ]
+    table = element("table", element("thead", head), element("tbody", *body))
+    return element("div", table, class_="wide", tabindex=0)
+
+
+def _by_key(
+    heading: str,
+    nodes: Sequence[_Node],
+    values: Callable[[_Node], Mapping[str, float]],
+    note: str = "",
+) -> list[Markup]:
+    """A table of what nodes have under names of their own, one column per name; nothing if none has any."""
+    found = {node.name: values(node) for node in nodes}
+    keys = list(dict.fromkeys(key for one in found.values() for key in one))
+    if not keys:
+        return []
+
+    def column(key: str) -> _Column:
+        return lambda node: _count(found[node.name].get(key))
+
+    table = _table("node", {key: column(key) for key in keys}, nodes)
+    return [section(heading, element("p", note, class_="note") if note else None, table)]
+
+
+def _figures(nodes: Sequence[_Node]) -> list[Markup | None]:
+    learning = [node for node in nodes if node.trains]
+    series = {node.name: index for index, node in enumerate(nodes)}
+    return [
+        _figure("Held-out reward", [(node.name, node.curve_held_out) for node in learning], series),
+        _figure("Local reward", [(node.name, _smooth(node.curve_local)) for node in nodes], series),
+        _figure(
+            "Batch reward (biased)", [(node.name, _smooth(node.curve_batch)) for node in learning], series
+        ),
+    ]
+
+
+def _figure(title: str, lines: Sequence[tuple[str, _Points]], series: Mapping[str, int]) -> Markup | None:
+    drawn = [(name, points) for name, points in lines if points]
+    if not drawn:
+        return None
+    chart = Chart(title, title, "steps", "%")
+    if len(drawn) > MOST_LINES:
+        merged = _range(title, [points for _, points in drawn])
+        return chart_figure(chart, [merged], {merged.title: 0})
+    curves = [
+        Curve(title, name, [float(x) for x, _ in points], [100 * y for _, y in points], [], [])
+        for name, points in drawn
+    ]
+    return chart_figure(chart, curves, series)
+
+
+def _range(title: str, lines: Sequence[_Points]) -> Curve:
+    """The mean over nodes; the band is from the least to the greatest of them."""
+    at: dict[int, list[float]] = {}
+    for points in lines:
+        for step, value in points:
+            at.setdefault(step, []).append(100 * value)
+    steps = sorted(at)
+    return Curve(
+        title,
+        f"mean and range of {len(lines)} nodes",
+        [float(step) for step in steps],
+        [sum(at[step]) / len(at[step]) for step in steps],
+        [min(at[step]) for step in steps],
+        [max(at[step]) for step in steps],
+    )
+
+
+def _smooth(points: _Points) -> _Points:
+    window = max(LEAST_SMOOTHED, len(points) // SMOOTHED_SHARE)
+    found = []
+    for place, (step, _) in enumerate(points):
+        recent = [value for _, value in points[max(0, place - window + 1) : place + 1]]
+        found.append((step, sum(recent) / len(recent)))
+    return found
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else number(100 * value, 1)
+
+
+def _share(part: int, whole: int) -> str:
+    return _percent(part / whole) if whole else "–"
+
+
+def _count(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) else number(value, 1)
