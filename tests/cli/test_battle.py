@@ -124,6 +124,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
         (("nowhere.red",), "nowhere.red: there is no such file"),
         (("@nobody",), "no starter warrior is called 'nobody'"),
         ((".",), ". is a folder"),
+        (("@dwarf", ""), "a name is empty"),
         (("@imp", "--hill", "everest"), "no hill is called 'everest'"),
         (("@imp", "-d", "50"), "distance 50 is less than length 100"),
         (("@imp", "-s", "80"), "more than the core size 80"),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,10 @@ from shoal.evolve.settings import EvolveSettings
 from shoal.evolve.summary import CellSummary
 from shoal.runs import RunFolder, to_toml
 from tests.cli.conftest import Shoal
+from tests.processes import shoal as run_shoal
+from tests.processes import started, turns_of, wait_until
+
+__all__ = ["started"]
 
 QUICK = (
     "--set", "corewar.core_size=800", "--set", "corewar.cycles=800", "--set", "corewar.length=20",
@@ -136,6 +143,20 @@ def test_a_folder_that_is_no_run(shoal: Shoal, tmp_path: Path, verb: str) -> Non
     assert "not a run folder" in done.err
 
 
+def test_a_folder_with_runs_in_it_names_them(
+    shoal: Shoal, search_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("evolve", "train"):
+        shutil.copytree(search_run, tmp_path / "runs" / "demo" / name)
+    (tmp_path / "runs" / "demo" / "other").mkdir()
+    done = shoal("show", "runs/demo")
+    assert done.code == 2
+    assert done.err == (
+        "shoal: runs/demo: this is not a run folder; there are runs in it: runs/demo/evolve, runs/demo/train.\n"
+    )
+
+
 @pytest.mark.parametrize("terminal", [True, False])
 def test_the_map_of_an_archive(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, terminal: bool
@@ -193,3 +214,55 @@ def test_a_run_in_which_no_call_was_answered_says_so(shoal: Shoal, tmp_path: Pat
                  "--set", "deadline=2", "--set", "attempts=1", *QUICK)  # fmt: skip
     assert done.code == 2
     assert "1-nobody" in done.err
+
+
+def test_quiet_is_the_folder_and_nothing_else(shoal: Shoal, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    given = (
+        "--models",
+        "builtin:bomber",
+        "--rounds",
+        1,
+        "--calls",
+        3,
+        "--out",
+        folder,
+        "--in-process",
+        *QUICK,
+    )
+    for done in (shoal("evolve", *given, "--quiet"), shoal("resume", folder, "--in-process", "--quiet")):
+        assert (done.code, done.out, done.err) == (0, f"{folder}\n", "")
+    done = shoal("resume", folder, "--in-process", "--quiet", "--json")
+    assert json.loads(done.out)["calls"] == 3
+    assert done.err == ""
+    done = shoal("resume", folder, "--in-process", "--json")
+    assert [json.loads(line)["calls"] for line in done.err.splitlines()][-1] == 3
+
+
+def test_a_training_run_is_not_merged(shoal: Shoal, search_run: Path, training_run: Path) -> None:
+    done = shoal("merge", search_run, training_run)
+    assert done.code == 2
+    assert done.err == (
+        f"shoal: {training_run} is a training run, which has no archive: merging is for searches\n"
+    )
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_an_interrupted_run_says_where_it_stood_and_how_to_go_on(
+    tmp_path: Path, started: list[subprocess.Popen[str]], quiet: bool
+) -> None:
+    folder = tmp_path / "run"
+    journal = folder / "nodes" / "1-bomber" / "journal.jsonl"
+    more = ("--quiet",) if quiet else ()
+    command = run_shoal(started, "evolve", "--models", "builtin:bomber", "--calls", 100_000, "--out", folder, *more)  # fmt: skip
+    wait_until(lambda: turns_of(journal) >= 3, "a few turns")
+    command.send_signal(signal.SIGINT)
+    out, errors = command.communicate(timeout=90)
+    assert command.returncode == 130
+    assert "Traceback" not in errors
+    assert f"shoal resume {folder}" in (errors if quiet else out)
+    if quiet:
+        assert out == f"{folder}\n"
+        assert len(errors.splitlines()) == 1
+    else:
+        assert "1-bomber: round 1/5" in errors.splitlines()[-1]

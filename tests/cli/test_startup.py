@@ -9,14 +9,29 @@ import pytest
 
 from tests.cli.conftest import Shoal
 
-HEAVY = ("numpy", "rich", "pygments", "shoal.corewar", "torch", "markdown_it", "ctypes")
+HEAVY = (
+    "numpy",
+    "rich",
+    "pygments",
+    "shoal.corewar",
+    "torch",
+    "markdown_it",
+    "ctypes",
+    "starlette",
+    "uvicorn",
+)
 VERBS = (
     "evolve",
     "resume",
     "show",
     "merge",
     "compare",
+    "sweep",
     "report",
+    "dashboard",
+    "export",
+    "track",
+    "models",
     "battle",
     "assemble",
     "tournament",

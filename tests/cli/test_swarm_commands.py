@@ -57,6 +57,29 @@ def relay() -> Iterator[str]:
     assert process.returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("listen", "advertise", "shown"),
+    [
+        ("tcp/0.0.0.0:{}", [], "tcp/0.0.0.0:{}"),
+        ("127.0.0.1:{}", [], "tcp/127.0.0.1:{}"),
+        ("tcp/0.0.0.0:{}", ["--advertise", "tcp/example.org:7447"], "tcp/example.org:7447"),
+    ],
+)
+def test_a_relay_says_where_it_listens_and_names_no_swarm(
+    listen: str, advertise: list[str], shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    port = free_port()
+    assert main(["relay", "--listen", listen.format(port), *advertise, "--seconds", "0.1"]) == 0
+    assert capsys.readouterr().out == f"relaying at {shown.format(port)}\n"
+
+
+def test_an_invitation_needs_the_name_of_a_swarm(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["invite", "tcp/example.org:7447", "--swarm", ""]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == "shoal: --swarm is empty: give the swarm a name, e.g. --swarm herring\n"
+
+
 def test_two_nodes_hear_each_other_through_a_relay(relay: str, capsys: pytest.CaptureFixture[str]) -> None:
     other = start("peers", "--join", relay, "--seconds", "20", "--json")
     try:
@@ -65,6 +88,15 @@ def test_two_nodes_hear_each_other_through_a_relay(relay: str, capsys: pytest.Ca
     finally:
         other.kill()
         other.communicate(timeout=10)
+
+
+def test_peers_says_what_to_try_where_nobody_is_heard(capsys: pytest.CaptureFixture[str]) -> None:
+    listening = ["peers", "--join", f"tcp/127.0.0.1:{free_port()}", "--seconds", "0.5"]
+    assert main(listening) == 1
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("nobody was heard; try `shoal doctor --join ADDRESS`")
+    assert main([*listening, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out) == {"peers": []}
 
 
 def test_doctor_tells_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:

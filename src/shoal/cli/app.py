@@ -10,17 +10,25 @@ from shoal import __version__
 from shoal.cli.assemble import assemble
 from shoal.cli.battle import battle
 from shoal.cli.compare import compare
+from shoal.cli.contribute import contribute
+from shoal.cli.dashboard import dashboard
+from shoal.cli.demo import demo
 from shoal.cli.doctor import doctor
 from shoal.cli.evolve import evolve
+from shoal.cli.export import export
 from shoal.cli.info import info
 from shoal.cli.invite import invite
 from shoal.cli.merge import merge
+from shoal.cli.models import models
 from shoal.cli.peers import peers
 from shoal.cli.relay import relay
 from shoal.cli.report import report
 from shoal.cli.resume import resume
 from shoal.cli.show import show
+from shoal.cli.sweep import sweep
 from shoal.cli.tournament import tournament
+from shoal.cli.track import track
+from shoal.cli.train import train
 from shoal.cli.watch import watch
 
 # Plain help and plain tracebacks: loading rich for them would double the time until they appear.
@@ -28,7 +36,7 @@ app = typer.Typer(
     name="shoal",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    add_completion=True,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -50,7 +58,9 @@ def shoal(
 
     \b
     Try:
+      shoal demo
       shoal evolve
+      shoal train
       shoal battle @dwarf @paper -r 100
       shoal tournament
       shoal watch @dwarf @paper
@@ -58,12 +68,20 @@ def shoal(
 
 
 for verb in (
+    demo,
     evolve,
+    train,
+    contribute,
     resume,
     show,
     merge,
     compare,
+    sweep,
     report,
+    export,
+    track,
+    models,
+    dashboard,
     battle,
     assemble,
     tournament,

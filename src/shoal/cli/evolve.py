@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli import joining
+from shoal.cli.going_on import Quiet, new_folder, saying_how_to_go_on
 
 if TYPE_CHECKING:
-    from shoal.evolve.network import Network
     from shoal.evolve.settings import EvolveSettings
+    from shoal.node.network import Network
 
 
 def evolve(
@@ -43,6 +44,7 @@ def evolve(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the settings and stop.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    quiet: Quiet = False,
     join: joining.Join = None,
     listen: joining.Listen = None,
     advertise: joining.Advertise = None,
@@ -67,43 +69,30 @@ def evolve(
       shoal evolve --models openai:gpt-5-mini --join tcp/example.org:7447
       shoal show runs/first
     """
+    from shoal.evolve.asking import check_models
     from shoal.runs import to_toml
 
     chosen = settings_from(config, models, rounds, calls, seed, held_out, settings or [])
+    chosen.check()
     if dry_run:
-        chosen.check()
         print(to_toml(chosen), end="")
         return
+    check_models(chosen)
     tls = (tls_authority, tls_certificate, tls_key)
-    network = network_from(
-        chosen, join, listen, advertise, transport, swarm, secret_file, allow, tls, key, in_process=in_process
-    )
-    run_resumably(chosen, out or _new_folder(), network, in_process=in_process, json=json)
+    network = joining.network_from(
+        len(chosen.models), join, listen, advertise, transport, swarm, secret_file, allow, tls, key,
+        in_process=in_process,
+    )  # fmt: skip
+    run_resumably(chosen, out or new_folder("evolve"), network, in_process=in_process, json=json, quiet=quiet)
 
 
 def run_resumably(
-    settings: EvolveSettings, folder: Path, network: Network, *, in_process: bool, json: bool
+    settings: EvolveSettings, folder: Path, network: Network, *, in_process: bool, json: bool, quiet: bool
 ) -> None:
-    """`run_and_report`, which says how to go on where it can. Here it is said on standard error where it
-    could not: with --json, or when an impatient second Ctrl-C took it away."""
-    from shoal.cli.run_output import INTERRUPTED, run_and_report
+    from shoal.cli.run_output import run_and_report
 
-    try:
-        run_and_report(settings, folder, network, in_process=in_process, json=json)
-    except KeyboardInterrupt:
-        _say_how_to_go_on(folder)
-        raise
-    except typer.Exit as ended:
-        if json and ended.exit_code == INTERRUPTED:
-            _say_how_to_go_on(folder)
-        raise
-
-
-def _say_how_to_go_on(folder: Path) -> None:
-    from shoal.cli.output import note
-
-    if (folder / "config.toml").is_file():
-        note(f"shoal: stopped. Go on with: shoal resume {folder}")
+    with saying_how_to_go_on(folder, json=json or quiet):
+        run_and_report(settings, folder, network, in_process=in_process, json=json, quiet=quiet)
 
 
 def settings_from(
@@ -131,52 +120,3 @@ def settings_from(
     # Text, numbers and lists of text are written alike in JSON and in TOML.
     options = [f"{name}={json.dumps(value)}" for name, value in given.items() if value is not None]
     return load(EvolveSettings, config, [*options, *overrides])
-
-
-def network_from(
-    settings: EvolveSettings,
-    join: list[str] | None,
-    listen: list[str] | None,
-    advertise: list[str] | None,
-    transport: str,
-    swarm: str | None,
-    secret_file: Path | None,
-    allow: list[str] | None,
-    tls: tuple[Path | None, Path | None, Path | None],
-    key: Path | None,
-    *,
-    in_process: bool,
-) -> Network:
-    """How the nodes reach others. Without addresses and names the run is a swarm of its own."""
-    from shoal.errors import ConfigError
-    from shoal.evolve.network import Network
-
-    is_private = not (join or listen or swarm or secret_file)
-    if in_process and not is_private:
-        raise ConfigError("--in-process has no network: leave it out to join others")
-    if is_private:
-        return Network(transport=transport)
-    if len(settings.models) > 1 and key is not None:
-        raise ConfigError("--key is the identity of one node: give one model with it")
-    chosen = joining.joining_from(join, listen, advertise, transport, swarm, secret_file, allow, tls)
-    authority, certificate, tls_key = tls
-    files = None
-    if authority is not None and certificate is not None and tls_key is not None:
-        files = (str(authority), str(certificate), str(tls_key))
-    return Network(
-        chosen.join,
-        chosen.listen,
-        chosen.advertise,
-        chosen.transport,
-        chosen.swarm,
-        chosen.secret,
-        chosen.allow,
-        files,
-        str(joining.key_path(key)) if len(settings.models) == 1 else None,
-    )
-
-
-def _new_folder() -> Path:
-    import time
-
-    return Path("runs") / time.strftime("evolve-%Y%m%d-%H%M%S")

@@ -12,6 +12,7 @@ import typer
 from shoal.errors import ConfigError
 
 if TYPE_CHECKING:
+    from shoal.node.network import Network
     from shoal.swarm.settings import ExchangeSettings
     from shoal.swarm.transport import TlsFiles, Transport
 
@@ -119,6 +120,7 @@ def joining_from(
     """What the options say together. An invitation gives the swarm and its secret unless an option does."""
     from shoal.swarm.invitation import PREFIX, parse_invitation
 
+    _refuse_nameless(swarm)
     addresses, secret = [], _read_secret(secret_file)
     for text in join or ():
         if text.startswith(PREFIX):
@@ -138,6 +140,11 @@ def joining_from(
         tuple(allow or ()),
         _tls_files(*tls),
     )
+
+
+def _refuse_nameless(swarm: str | None) -> None:
+    if swarm is not None and not swarm.strip():
+        raise ConfigError("--swarm is empty: give the swarm a name, e.g. --swarm herring")
 
 
 def _read_secret(path: Path | None) -> str:
@@ -162,3 +169,62 @@ def _tls_files(authority: Path | None, certificate: Path | None, key: Path | Non
     from shoal.swarm.transport import TlsFiles
 
     return TlsFiles(authority, certificate, key)
+
+
+def network_from(
+    nodes: int,
+    join: list[str] | None,
+    listen: list[str] | None,
+    advertise: list[str] | None,
+    transport: str,
+    swarm: str | None,
+    secret_file: Path | None,
+    allow: list[str] | None,
+    tls: tuple[Path | None, Path | None, Path | None],
+    key: Path | None,
+    *,
+    in_process: bool,
+) -> Network:
+    """How the nodes reach others. Without addresses and names the run is a swarm of its own. ConfigError
+    where an address, a node id or a file can be seen to be wrong, before anything is started."""
+    from shoal.node.network import Network
+    from shoal.swarm.identity import Identity
+    from shoal.swarm.membership import check_allowed
+    from shoal.swarm.transport import check_transport
+
+    _refuse_nameless(swarm)
+    is_private = not (join or listen or swarm or secret_file)
+    if in_process and not is_private:
+        raise ConfigError("--in-process has no network: leave it out to join others")
+    if is_private and (allow or key is not None or any(file is not None for file in tls)):
+        raise ConfigError(
+            "--allow, --key and --tls-… are for a swarm with others: say which by --join, --listen or --swarm"
+        )
+    if is_private:
+        check_transport(transport)
+        return Network(transport=transport)
+    if nodes > 1 and key is not None:
+        raise ConfigError("--key is the identity of one node: run one node with it")
+    chosen = joining_from(join, listen, advertise, transport, swarm, secret_file, allow, tls)
+    check_transport(
+        transport, listen=chosen.listen, join=chosen.join, advertise=chosen.advertise, tls=chosen.tls
+    )
+    check_allowed(chosen.allow)
+    if nodes == 1 and key_path(key).exists():
+        Identity.load(key_path(key))  # raises if it is damaged or open to others
+    authority, certificate, tls_key = tls
+    files = None
+    if authority is not None and certificate is not None and tls_key is not None:
+        files = (str(authority), str(certificate), str(tls_key))
+    return Network(
+        chosen.join,
+        chosen.listen,
+        chosen.advertise,
+        chosen.transport,
+        chosen.swarm,
+        chosen.secret,
+        chosen.allow,
+        files,
+        str(key) if key is not None else None,
+        str(key_path(None)) if nodes == 1 else None,
+    )

@@ -23,11 +23,16 @@ def merge(
     Example:
       shoal merge runs/mine runs/theirs --out merged
     """
+    from shoal.cli.applications import application_of
     from shoal.cli.archive_map import print_map
     from shoal.cli.output import print_json
     from shoal.cli.run_output import as_json
+    from shoal.errors import ConfigError
     from shoal.evolve.merging import merge_runs
 
+    for run in runs:
+        if application_of(run) == "train":
+            raise ConfigError(f"{run} is a training run, which has no archive: merging is for searches")
     merged = merge_runs(runs, out)
     if json:
         print_json(as_json(merged))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import joining
+from shoal.cli.going_on import NOBODY_HEARD
 from shoal.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from shoal.swarm.identity import NodeId
 
 ACCOUNTS = "accounts.json"
+TRY = "try `shoal doctor --join ADDRESS` (not with TLS), or listen longer with --seconds"
 
 
 def peers(
@@ -40,7 +42,8 @@ def peers(
 ) -> None:
     """Show who is in a swarm, or the accounts that a node has kept of its peers.
 
-    Without a folder it listens for a few seconds and lists whose signed beacons it heard.
+    Without a folder it listens for a few seconds and lists whose signed beacons it heard; exit code 1 if
+    there were none.
 
     \b
     Examples:
@@ -55,6 +58,8 @@ def peers(
     )
     accounts, present, _ = listen_for(chosen, seconds)
     _show([("", accounts)], present, json)
+    if not present:
+        raise typer.Exit(NOBODY_HEARD)
 
 
 def listen_for(
@@ -98,7 +103,7 @@ def _show(kept: list[tuple[str, Accounts]], present: dict[NodeId, Peer] | None, 
         if accounts.notice:
             note(accounts.notice)
     if not rows:
-        print("nobody was heard")
+        print("nobody was heard" if present is None else f"nobody was heard; {TRY}")
         return
     several = len(kept) > 1
     headings = ["peer", "node id", "received", "verified", "used", "useful", "rejected", "standing"]

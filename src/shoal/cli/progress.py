@@ -1,63 +1,200 @@
-"""Where a search stands, while it runs."""
+"""Where a run stands, while it runs: a table on a terminal, lines in a pipe, objects for programs.
+
+Always on standard error: standard output is for the result. Names and troubles may come from strangers and
+are cleaned of everything that a terminal could act upon.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
+from shoal.cli.columns import Column, clock, fitted
 from shoal.cli.output import clean, note
 
 if TYPE_CHECKING:
-    from shoal.evolve.running import Progress
+    from shoal.node.standing import Standing
 
 LINE_EVERY = 5.0
-"""Seconds between two lines where there is no terminal."""
+"""Seconds between two rounds of lines where there is no terminal."""
+MOST_NODES = 32
+"""Nodes that are shown one by one; of more, those that are still at work come first."""
+MOST_TROUBLE = 600
+
+Manner = Literal["people", "programs", "quiet"]
+"""`people`: a table or lines; `programs`: one JSON object per node and line; `quiet`: nothing."""
 
 
-class ProgressDisplay:
-    """A table that renews itself on a terminal, now and then a line elsewhere; always standard error."""
+class Progress(Protocol):
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def nodes(self) -> Sequence[Standing]: ...
 
-    def __init__(self) -> None:
+
+ProgressOf = TypeVar("ProgressOf", bound=Progress)
+
+
+class View(Generic[ProgressOf]):
+    """How a kind of run is shown: a title for all of it, columns for each node, and the node's own figures
+    by name for programs."""
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        title: Callable[[ProgressOf], str],
+        figures: Callable[[Any], dict[str, Any]],
+    ) -> None:
+        self.columns = columns
+        self._title = title
+        self._figures = figures
+
+    def title(self, progress: ProgressOf) -> str:
+        from shoal.node.pace import longest_left
+
+        left, passed = longest_left(progress.nodes), clock(progress.seconds)
+        about = f", about {clock(left)} left" if left else ""
+        is_over = progress.nodes and all(node.ended for node in progress.nodes)
+        took = f"took {passed}" if is_over else f"{passed} so far{about}"
+        return f"{clean(self._title(progress), 500)}; {took}"
+
+    def table(self, progress: ProgressOf, width: int) -> list[str]:
+        """Title, headings, a line per node and one per trouble, none longer than `width`."""
+        nodes, more = _shown(progress.nodes)
+        lines = [clean(self.title(progress), width)]
+        if nodes:
+            names = [clean(node.name) for node in nodes]
+            lines += ["", *fitted("node", names, self.columns, nodes, width)]
+        if more:
+            lines.append(clean(more, width))
+        return lines + [clean(line, width) for line in troubles(nodes)]
+
+    def lines(self, progress: ProgressOf) -> list[str]:
+        """The same in words, without the troubles."""
+        nodes, more = _shown(progress.nodes)
+        found = [self.title(progress)]
+        for node in nodes:
+            figures = ", ".join(column.words.format(column.value(node)) for column in self.columns)
+            found.append(f"  {clean(node.name)}: {figures}")
+        return found + ([f"  {more}"] if more else [])
+
+    def objects(self, progress: ProgressOf) -> list[dict[str, Any]]:
+        """One per node, all of them. Names are as they are: JSON escapes what is not ASCII."""
+        return [
+            {
+                "seconds": round(progress.seconds, 3),
+                "node": node.name,
+                "model": node.model,
+                **self._figures(node),
+                "peers": node.traffic.peers,
+                "shared": node.traffic.shared,
+                "received": node.traffic.received,
+                "rejected": node.traffic.rejected,
+                "used": node.traffic.used,
+                "seconds_left": node.seconds_left,
+                "ended": node.ended,
+                "trouble": node.trouble,
+            }
+            for node in progress.nodes
+        ] or [{"seconds": round(progress.seconds, 3), "doing": self._title(progress)}]
+
+
+class ProgressDisplay(Generic[ProgressOf]):
+    """A table that renews itself on a terminal, now and then some lines elsewhere. With `keep` the last table
+    stays on the terminal; without `live` there are lines on a terminal too, as somebody types there. Where
+    the run ended is told in any case, also after an interrupt."""
+
+    def __init__(
+        self, view: View[ProgressOf], manner: Manner = "people", *, keep: bool = False, live: bool = True
+    ) -> None:
         self.troubled: list[str] = []
+        self._told: set[str] = set()
+        self.peers = 0
+        self._view = view
+        self._manner = manner
+        self._keep = keep
+        self._may_redraw = live
         self._live: Any = None
         self._next_line = 0.0
+        self._untold: ProgressOf | None = None
 
-    def __enter__(self) -> ProgressDisplay:
-        if sys.stderr.isatty():
+    def __enter__(self) -> ProgressDisplay[ProgressOf]:
+        if self._manner == "people" and self._may_redraw and sys.stderr.isatty():
             from rich.console import Console
             from rich.live import Live
 
-            self._live = Live(console=Console(stderr=True, highlight=False), transient=True)
+            console = Console(stderr=True, highlight=False)
+            self._live = Live(console=console, transient=not self._keep, redirect_stdout=False)
             self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
+        elif self._untold is not None:
+            self._tell(self._untold)
 
-    def show(self, progress: Progress) -> None:
-        self.troubled = [
-            f"{node.name} ({node.model}): {node.trouble}" for node in progress.nodes if node.trouble
-        ]
+    def show(self, progress: ProgressOf) -> None:
+        self.troubled = troubles(progress.nodes)
+        self.peers = max((node.traffic.peers for node in progress.nodes), default=0)
         if self._live is not None:
-            self._live.update(self._table(progress))
+            from rich.text import Text
+
+            # One column is left free: some terminals wrap a line that fills them.
+            lines = self._view.table(progress, self._live.console.width - 1)
+            text = Text("\n".join(lines), no_wrap=True, overflow="crop")
+            text.stylize("bold", 0, len(lines[0]))
+            self._live.update(text)
         elif progress.seconds >= self._next_line:
-            self._next_line = progress.seconds + LINE_EVERY
-            nodes = ", ".join(f"{node.name} round {node.round}" for node in progress.nodes)
-            note(f"{progress.seconds:4.0f} s: {progress.calls} of {progress.budget} calls; {nodes}")
+            self._tell(progress)
+        else:
+            self._untold = progress
 
-    def _table(self, progress: Progress) -> Any:
-        from rich.box import SIMPLE_HEAD
-        from rich.table import Table
-        from rich.text import Text
+    def say(self, text: str) -> None:
+        """One line that stays, from any thread; an object for programs."""
+        if self._live is not None:
+            self._live.console.print(text, markup=False, highlight=False)
+        elif self._manner == "people":
+            print(f"{text}\n", end="", file=sys.stderr, flush=True)
+        elif self._manner == "programs":
+            print(f"{json.dumps({'doing': text})}\n", end="", file=sys.stderr, flush=True)
 
-        title = f"{progress.calls} of {progress.budget} calls, {progress.seconds:.0f} s"
-        table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
-        for heading in ("node", "round", "calls", "cells", "best", ""):
-            table.add_column(heading, justify="left" if heading in ("node", "") else "right")
-        for node in progress.nodes:
-            state = node.trouble or ("done" if node.ended else "")
-            best = "-" if node.best is None else f"{node.best:.2f}"
-            texts = (node.name, str(node.round), str(node.calls), str(node.cells), best, clean(state, 80))
-            table.add_row(*map(Text, texts))
-        return table
+    def _tell(self, progress: ProgressOf) -> None:
+        self._next_line, self._untold = progress.seconds + LINE_EVERY, None
+        if self._manner == "people":
+            for line in self._view.lines(progress):
+                print(line, file=sys.stderr)
+            self.tell_troubles()
+        elif self._manner == "programs":
+            for one in self._view.objects(progress):
+                print(json.dumps(one), file=sys.stderr, flush=True)
+
+    def tell_troubles(self) -> None:
+        """Says what stopped nodes early, each once however often this is called."""
+        for trouble in self.troubled:
+            if trouble not in self._told:
+                self._told.add(trouble)
+                note(f"shoal: {trouble}")
+
+
+def manner_of(*, json: bool, quiet: bool) -> Manner:
+    return "quiet" if quiet else "programs" if json else "people"
+
+
+def troubles(nodes: Sequence[Standing]) -> list[str]:
+    """What stopped nodes early, one line each."""
+    return [
+        clean(f"{node.name} ({node.model}): {node.trouble}", MOST_TROUBLE) for node in nodes if node.trouble
+    ]
+
+
+def _shown(nodes: Sequence[Standing]) -> tuple[Sequence[Standing], str]:
+    if len(nodes) <= MOST_NODES:
+        return nodes, ""
+    chosen = sorted(range(len(nodes)), key=lambda at: (nodes[at].ended, at))[:MOST_NODES]
+    ended = sum(node.ended for node in nodes)
+    return [nodes[at] for at in sorted(chosen)], (
+        f"and {len(nodes) - MOST_NODES} more nodes; {ended} of all {len(nodes)} have ended"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -26,7 +27,8 @@ def relay(
 ) -> None:
     """Carry messages between nodes that join here, and nothing else.
 
-    A relay holds no key of the swarm and takes part in nothing: it can drop messages but not forge them.
+    A relay holds no key of the swarm and takes part in nothing: it can drop messages but not forge them. It
+    carries every swarm whose nodes join here.
 
     \b
     Example:
@@ -48,11 +50,24 @@ def relay(
     try:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: ended.set())
-        print(
-            f"relaying for swarm {chosen.swarm!r} at {', '.join(transport.endpoints() or chosen.listen)}",
-            flush=True,
-        )
+        print(f"relaying at {', '.join(shown_addresses(chosen, transport.endpoints()))}", flush=True)
         ended.wait(seconds)
     finally:
         transport.close()
     note("relay ended")
+
+
+def shown_addresses(chosen: joining.Joining, endpoints: Sequence[str]) -> list[str]:
+    """Where others reach the relay: what is advertised, else where it listens, with the ports that were free.
+    "Every interface" stays so: which of them leads here only the others know."""
+    from dataclasses import replace
+
+    from shoal.swarm.transport.addresses import parse_address
+
+    if chosen.advertise:
+        return list(endpoints)
+    shown = []
+    for text, endpoint in zip(chosen.listen, endpoints, strict=True):
+        asked, found = (parse_address(one, secure=chosen.tls is not None) for one in (text, endpoint))
+        shown.append(str(replace(found, host=asked.host) if asked.is_wildcard else found))
+    return shown

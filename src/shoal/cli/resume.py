@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shoal.cli import joining
+from shoal.cli.going_on import Quiet
+
+if TYPE_CHECKING:
+    from shoal.node.network import Network
 
 
 def resume(
@@ -16,6 +20,7 @@ def resume(
         bool, typer.Option("--in-process", help="All nodes in one process, in virtual time.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    quiet: Quiet = False,
     join: joining.Join = None,
     listen: joining.Listen = None,
     advertise: joining.Advertise = None,
@@ -37,13 +42,29 @@ def resume(
     Example:
       shoal resume runs/first
     """
-    from shoal.cli.evolve import network_from, run_resumably
-    from shoal.evolve.running import load_settings
+    from shoal.cli.applications import application_of
 
-    settings = load_settings(run)
     tls = (tls_authority, tls_certificate, tls_key)
-    network = network_from(
-        settings, join, listen, advertise, transport, swarm, secret_file, allow, tls, key,
-        in_process=in_process,
-    )  # fmt: skip
-    run_resumably(settings, run, network, in_process=in_process, json=json)
+
+    def network(nodes: int) -> Network:
+        return joining.network_from(
+            nodes, join, listen, advertise, transport, swarm, secret_file, allow, tls, key,
+            in_process=in_process,
+        )  # fmt: skip
+
+    if application_of(run) == "train":
+        from shoal.cli import train
+        from shoal.train.running import load_settings as load_train_settings
+
+        training = load_train_settings(run)
+        train.run_resumably(
+            training, run, network(training.nodes), in_process=in_process, json=json, quiet=quiet
+        )
+    else:
+        from shoal.cli import evolve
+        from shoal.evolve.running import load_settings
+
+        search = load_settings(run)
+        evolve.run_resumably(
+            search, run, network(len(search.models)), in_process=in_process, json=json, quiet=quiet
+        )

@@ -10,38 +10,42 @@ import msgspec
 import typer
 
 from shoal.cli.archive_map import print_map
+from shoal.cli.going_on import INTERRUPTED, NODE_FAILED
 from shoal.cli.output import clean, note, print_json, print_table
-from shoal.cli.progress import ProgressDisplay
+from shoal.cli.progress import ProgressDisplay, manner_of
+from shoal.cli.stopping import saying_that_it_stops
+from shoal.cli.views import search_view
 
 if TYPE_CHECKING:
-    from shoal.evolve.network import Network
     from shoal.evolve.settings import EvolveSettings
     from shoal.evolve.summary import Summary
-
-NODE_FAILED = 2
-INTERRUPTED = 130
+    from shoal.node.network import Network
 
 
 def run_and_report(
-    settings: EvolveSettings, folder: Path, network: Network, *, in_process: bool, json: bool
+    settings: EvolveSettings, folder: Path, network: Network, *, in_process: bool, json: bool, quiet: bool
 ) -> None:
-    """Runs a search with progress on standard error, and prints its summary. Exits with 2 if a node failed
-    and with 130 if it was stopped."""
+    """Runs a search with progress on standard error, and prints its summary, or with `quiet` its folder.
+    Exits with 2 if a node failed and with 130 if it was stopped."""
     from shoal.evolve.running import run
     from shoal.evolve.summary import summarise
     from shoal.node import Stop
 
-    with Stop() as stop, ProgressDisplay() as display:
+    shown = ProgressDisplay(search_view(), manner_of(json=json, quiet=quiet))
+    with Stop() as stop, shown as display, saying_that_it_stops(stop, display.say):
         ended = run(
             settings, folder, in_process=in_process, stop=stop, progress=display.show, network=network
         )
-    for node in display.troubled:
-        note(f"shoal: {node}")
+    display.tell_troubles()
     summary = summarise(folder)
     if json:
         print_json(as_json(summary))
+    elif quiet:
+        print(folder)
     else:
-        print_summary(summary, folder)
+        # Where no call was made, the lines above have said all that there is to say.
+        if ended == "finished" or summary.calls:
+            print_summary(summary, folder)
         if stop.requested:
             print(f"\nstopped; go on with: shoal resume {folder}")
     unanswered = [node for node in summary.nodes if node.failed and node.failed == node.proposals]

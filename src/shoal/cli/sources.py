@@ -62,6 +62,8 @@ def read(name: str) -> Source:
     from shoal.corewar.redcode.limits import SOURCE_SIZE
     from shoal.corewar.warriors import starter_source
 
+    if not name:
+        raise ConfigError("a name is empty: name a file, or a starter warrior such as @dwarf")
     if name == "-" and sys.stdin is None:
         raise ConfigError("standard input (-) is closed: name a file")
     if name == "-":

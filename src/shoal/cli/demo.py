@@ -1,0 +1,187 @@
+"""`shoal demo`: both systems on embedded defaults, and a page about what came of it."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli.going_on import INTERRUPTED, NODE_FAILED, Quiet
+
+if TYPE_CHECKING:
+    from shoal.cli.progress import ProgressDisplay
+    from shoal.evolve.settings import EvolveSettings
+    from shoal.train.settings import TrainSettings
+
+SMALL_MODELS = ("local:smollm2", "local:gemma3-270m")
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where the runs and the page are put.")
+    ] = Path("runs/demo"),
+    llm: Annotated[
+        bool, typer.Option("--llm", help="With language models that pip installs, where they are; slower.")
+    ] = False,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", min=0, help="Seed.")] = 0,
+    quiet: Quiet = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Search and train on embedded defaults: no key, account, GPU or network.
+
+    Four builtin models search for Core War programs together, then three tiny language models, made on
+    first use, learn to add from each other's answers. Both are real processes that find each other. An
+    earlier demo in the same folder is replaced.
+
+    \b
+    Examples:
+      shoal demo
+      shoal demo --llm --out runs/demo-llm
+    """
+    from importlib.util import find_spec
+
+    from shoal.cli.output import note, print_json
+    from shoal.cli.progress import ProgressDisplay, manner_of
+    from shoal.cli.report import run_parts
+    from shoal.cli.run_output import as_json
+    from shoal.cli.stopping import saying_that_it_stops
+    from shoal.cli.views import search_view, train_view
+    from shoal.evolve import running as searching
+    from shoal.evolve.summary import summarise as summarise_search
+    from shoal.node import Stop
+    from shoal.report.page import page
+    from shoal.runs.files import write_whole
+
+    _clear(out)
+    search, training = settings_of(llm, seed)
+    with_training = find_spec("torch") is not None and find_spec("transformers") is not None
+    found: dict[str, Any] = {}
+    parts = []
+    troubles: list[str] = []
+    manner = manner_of(json=json, quiet=quiet)
+    with Stop() as stop:
+        if manner == "people":
+            note(f"Searching: {', '.join(search.models)}; {search.calls} calls in {search.rounds} rounds.")
+        searched = ProgressDisplay(search_view(), manner, keep=True)
+        with searched as display, saying_that_it_stops(stop, display.say):
+            ended = searching.run(search, out / "evolve", in_process=False, stop=stop, progress=display.show)
+        troubles += _troubles(display, ended)
+        found["evolve"] = summarise_search(out / "evolve")
+        parts += run_parts(out / "evolve")
+        if with_training and not stop.requested:
+            from shoal.train import running as learning
+            from shoal.train.summary import summarise as summarise_training
+
+            if manner == "people":
+                note(f"Training: {', '.join(training.models)}; {training.steps} steps.")
+            trained = ProgressDisplay(train_view(), manner, keep=True)
+            with trained as train_display, saying_that_it_stops(stop, train_display.say):
+                ended = learning.run(
+                    training, out / "train", in_process=False, stop=stop, progress=train_display.show
+                )
+            troubles += _troubles(train_display, ended)
+            found["train"] = summarise_training(out / "train")
+            parts += run_parts(out / "train")
+    report = out / "report.html"
+    write_whole(report, page("Shoal demo", parts).encode())
+    if json:
+        print_json({"report": str(report), **{name: as_json(one) for name, one in found.items()}})
+    elif quiet:
+        print(report)
+    else:
+        _tell(found, out, report, with_training=with_training)
+    if stop.requested:
+        raise typer.Exit(INTERRUPTED)
+    if troubles:
+        raise typer.Exit(NODE_FAILED)
+
+
+def _troubles(display: ProgressDisplay[Any], ended: str) -> list[str]:
+    """Why a run ended before its time, said once on standard error; empty where it did not."""
+    from shoal.cli.output import note
+
+    display.tell_troubles()
+    if ended != "finished" and not display.troubled:
+        note(f"shoal: {ended}")
+    return [] if ended == "finished" else [ended]
+
+
+def settings_of(llm: bool, seed: int) -> tuple[EvolveSettings, TrainSettings]:
+    """What the demo runs."""
+    from shoal.errors import ConfigError
+    from shoal.evolve.settings import CoreWarRules, EvolveSettings
+    from shoal.models import PRESETS
+    from shoal.train.settings import TrainSettings
+
+    if not llm:
+        return EvolveSettings(seed=seed), TrainSettings(seed=seed)
+    there = [name for name in SMALL_MODELS if PRESETS[name.partition(":")[2]].find() is not None]
+    if not there:
+        raise ConfigError(f"--llm needs a model: {PRESETS['smollm2'].command()}")
+    search = EvolveSettings(
+        models=(*there, "builtin:bomber"), calls=36, rounds=2, max_tokens=80, deadline=600.0, look_ahead=1,
+        corewar=CoreWarRules(brief=True), seed=seed,
+    )  # fmt: skip
+    # Few and short answers, as each token costs these models a hundred times what it costs the tiny ones.
+    training = TrainSettings(
+        models=tuple(f"{name}?lora=8" for name in there), nodes=2, local=2, external=2, group=4, steps=8,
+        max_new_tokens=8, prompt="few-shot", held_out=16, evaluate_every=8, seed=seed,
+    )  # fmt: skip
+    return search, training
+
+
+def _clear(out: Path) -> None:
+    """Removes an earlier demo, and nothing else."""
+    from shoal.errors import ConfigError
+
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"{out} is a file: name a folder with --out")
+    others = (
+        [path.name for path in out.iterdir() if path.name not in ("evolve", "train", "report.html")]
+        if out.is_dir()
+        else []
+    )
+    if others:
+        raise ConfigError(f"{out} holds {others[0]}, which no demo put there: name another folder with --out")
+    for name in ("evolve", "train"):
+        if (out / name / "config.toml").is_file():
+            shutil.rmtree(out / name)
+    out.mkdir(parents=True, exist_ok=True)
+
+
+def next_commands(out: Path, parts: Sequence[str], *, has_program: bool) -> list[str]:
+    """Commands that show what the runs `parts` of a demo found, as one types them."""
+    from importlib.util import find_spec
+
+    run = shlex.quote(str(out / "evolve"))
+    lines = [f"Look in:   shoal show {run}"]
+    if find_spec("starlette") is not None and find_spec("uvicorn") is not None:
+        runs = " ".join(shlex.quote(str(out / part)) for part in parts)
+        lines.append(f"Browse:    shoal dashboard {runs}")
+    if has_program:
+        lines.append(f"Replay:    shoal show {run} --best > best.red && shoal watch best.red @paper")
+    return lines
+
+
+def _tell(found: dict[str, Any], out: Path, report: Path, *, with_training: bool) -> None:
+    search = found["evolve"]
+    print(
+        f"Search: {len(search.cells_common)} kinds of programs, QD-score {search.qd_score_common:.2f} "
+        f"against common opponents, {search.calls} calls."
+    )
+    if "train" in found:
+        training = found["train"]
+        first, last = training.reward_held_out_first, training.reward_held_out
+        if first is not None and last is not None:
+            used = sum(node.foreign_used for node in training.nodes)
+            print(f"Training: held-out reward {first:.2f} → {last:.2f}; {used} groups of others were used.")
+    elif not with_training:
+        print("Training was left out: it needs torch (pip install '.[train]' in Shoal's folder).")
+    print(f"\nThe page:  {report}")
+    for line in next_commands(out, list(found), has_program=bool(search.best_source)):
+        print(line)
+    print("Next:      shoal evolve --help    shoal train --help")

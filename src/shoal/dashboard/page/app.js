@@ -1,0 +1,116 @@
+// One page with a few views. The address after # names run, view and what is looked at: #/0/archive
+import { element, setOptions } from "./elements.js";
+import { Store } from "./store.js";
+import { FileFeed, LiveFeed } from "./feed.js";
+import { SwarmView } from "./swarm.js";
+import { ArchiveView } from "./archive.js";
+import { ReplayView } from "./replay.js";
+import { TrainView } from "./train.js";
+import { BudgetView } from "./budget.js";
+
+const VIEWS = {
+  swarm: ["Swarm", SwarmView, () => true],
+  archive: ["Archive", ArchiveView, (about) => about.application === "evolve"],
+  replay: ["Replay", ReplayView, (about) => about.application === "evolve"],
+  train: ["Training", TrainView, (about) => about.application === "train"],
+  budget: ["Budget", BudgetView, () => true],
+};
+const main = document.getElementById("main");
+const navigation = document.getElementById("views");
+const statusLine = document.getElementById("status");
+const runSelect = document.getElementById("run");
+const store = new Store();
+const context = { store, feed: null, run: 0, route: "", go };
+let connection = "connecting";
+let current = { key: "", view: null };
+let scheduled = false;
+
+function go(view, detail = "") {
+  location.hash = `#/${context.run}/${view}${detail ? `/${encodeURIComponent(detail)}` : ""}`;
+}
+
+function parsed() {
+  const [, run, view, detail] = location.hash.split("/");
+  const index = /^\d{1,4}$/.test(run || "") && Number(run) < store.runs.length ? Number(run) : 0;
+  const about = store.runs[index];
+  const name = VIEWS[view] && VIEWS[view][2](about) ? view : "swarm";
+  let decoded = "";
+  try {
+    decoded = decodeURIComponent(detail || "");
+  } catch {
+    // an address that somebody mistyped names nothing
+  }
+  return [index, name, decoded];
+}
+
+function render() {
+  scheduled = false;
+  showStatus();
+  if (!store.filled || !store.runs.length) return;
+  const [run, name, detail] = parsed();
+  const key = `${run}/${name}/${detail}`;
+  context.run = run;
+  context.route = detail;
+  const about = store.runs[run];
+  document.title = `Shoal: ${about.title}`;
+  setOptions(runSelect, store.runs.map((one, index) => [String(index), one.title]), String(run));
+  const shown = Object.entries(VIEWS).filter(([, [, , fits]]) => fits(about));
+  const signature = `${run}/${name}/${shown.length}`;
+  if (navigation.dataset.signature !== signature) {
+    navigation.dataset.signature = signature;
+    navigation.replaceChildren(...shown.map(([view, [title]]) => element("a", {
+      href: `#/${run}/${view}`, "aria-current": view === name ? "page" : null,
+    }, title)));
+  }
+  if (current.key !== key) {
+    if (current.view && current.view.close) current.view.close();
+    current = { key, view: new VIEWS[name][1](context) };
+    main.replaceChildren(current.view.main);
+    window.scrollTo(0, 0);
+  }
+  current.view.update();
+}
+
+// At most one drawing per frame, however many messages come; none while nobody looks.
+function schedule() {
+  if (scheduled) return;
+  scheduled = true;
+  requestAnimationFrame(render);
+}
+
+function showStatus() {
+  const { behind, size } = store.reading;
+  let [text, kind] = ["live", ""];
+  if (store.single) [text, kind] = ["from a file: as it was when written", "file"];
+  else if (connection === "lost") [text, kind] = ["connection lost, reconnecting …", "lost"];
+  else if (store.failure) [text, kind] = [`the server stopped reading: ${store.failure}`, "lost"];
+  else if (connection === "connecting") [text, kind] = ["connecting …", "reading"];
+  else if (behind > 0 && size > 0) [text, kind] = [`reading the journals: ${Math.floor((100 * (size - behind)) / size)} %`, "reading"];
+  if (statusLine.textContent !== text) statusLine.textContent = text;
+  statusLine.className = kind;
+}
+
+runSelect.addEventListener("change", () => { location.hash = `#/${runSelect.value}/${parsed()[1]}`; });
+window.addEventListener("hashchange", () => {
+  schedule();
+  main.focus({ preventScroll: true });
+});
+document.addEventListener("visibilitychange", schedule);
+
+const embedded = document.getElementById("data");
+if (embedded) {
+  const data = JSON.parse(embedded.textContent);
+  store.single = true;
+  store.replays = data.replays;
+  context.feed = new FileFeed(data);
+  store.apply(data.message);
+  render();
+} else {
+  context.feed = new LiveFeed((message) => {
+    store.apply(message);
+    schedule();
+  }, (state) => {
+    connection = state;
+    schedule();
+  });
+}

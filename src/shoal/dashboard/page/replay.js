@@ -1,0 +1,168 @@
+// Replays: an elite against a starter or another elite, in a core that one can stop and step.
+import { element, number, setOptions } from "./elements.js";
+import { CoreCanvas, CoreRound, WARRIOR_COLOURS } from "./core.js";
+
+const SPEEDS = [["1", "1 instruction a frame"], ["8", "8 a frame"], ["40", "40 a frame"], ["200", "200 a frame"], ["1000", "1000 a frame"]];
+
+export class ReplayView {
+  constructor(context) {
+    this.context = context;
+    this.round = null;
+    this.playing = false;
+    this.program = element("select", { id: "replay-program", onchange: () => this.choose() });
+    this.opponent = element("select", { id: "replay-opponent", onchange: () => this.choose() });
+    this.seed = element("input", { type: "number", min: 0, max: 2147483647, value: 0, id: "replay-seed", onchange: () => this.choose() });
+    this.play = element("button", { class: "main", id: "play", onclick: () => this.toggle() }, "Play");
+    this.stepButton = element("button", { id: "step", onclick: () => this.step() }, "Step");
+    this.again = element("button", { id: "again", onclick: () => this.seek(0) }, "From the start");
+    this.speed = element("select", { id: "speed" });
+    setOptions(this.speed, SPEEDS, "8");
+    this.place = element("input", { type: "range", min: 0, value: 0, "aria-label": "Place in the round", oninput: (event) => this.seek(Number(event.target.value)) });
+    this.canvas = element("canvas", { role: "img", "aria-label": "The core: one square for each address" });
+    this.painter = new CoreCanvas(this.canvas);
+    this.warriors = element("ul", { class: "warriors" });
+    this.said = element("p", { id: "replay-state", role: "status" });
+    this.main = element("div", {},
+      element("h1", {}, "Core replay"),
+      element("div", { class: "tools" }, element("label", {}, "Program ", this.program), element("label", {}, "against ", this.opponent),
+        element("label", {}, "Seed ", this.seed)),
+      element("div", { class: "tools" }, this.play, this.stepButton, this.again, element("label", {}, "Speed ", this.speed), this.place),
+      element("div", { class: "columns core" }, element("div", {}, this.canvas),
+        element("section", { class: "panel" }, element("h2", {}, "Warriors"), this.warriors, this.said,
+          element("p", { class: "hint" }, "Bright squares were executed, small dark ones written, by the warrior of that colour; " +
+            "white is executed now. The same warriors and seed always give the same round."))));
+    this.resized = () => this.round && this.redraw();
+    window.addEventListener("resize", this.resized);
+  }
+
+  close() {
+    this.playing = false;
+    window.removeEventListener("resize", this.resized);
+  }
+
+  elites() {
+    const { store, run } = this.context;
+    const found = new Map();
+    for (const node of store.nodesOf(run)) {
+      for (const grid of [node.grids.now, node.grids.complete]) {
+        for (const cell of grid ? grid.cells.values() : []) if (!found.has(cell.digest)) found.set(cell.digest, cell);
+      }
+    }
+    const all = [...found.values()].sort((one, other) => other.fitness - one.fitness);
+    if (!store.single) return all.slice(0, 300);
+    const kept = new Set(store.replays.map((one) => one.program)); // the others have no round in the file
+    return all.filter((cell) => kept.has(cell.digest));
+  }
+
+  update() {
+    const { store, run, route } = this.context;
+    const about = store.runs[run];
+    const elites = this.elites();
+    if (!about.core || !elites.length) {
+      this.main.querySelectorAll(".tools, .columns").forEach((one) => { one.hidden = true; });
+      this.say(!about.core ? "Only programs of Core War can be replayed." : "No program holds a cell yet.");
+      if (!this.said.isConnected || this.said.closest("[hidden]")) this.main.append(this.said);
+      return;
+    }
+    const name = (cell) => `${number(cell.fitness, 2)}  ${store.modelOf(run, cell)}  ${cell.digest.slice(0, 8)}`;
+    const programs = elites.map((cell) => [cell.digest, name(cell)]);
+    const wanted = this.program.value || route || elites[0].digest;
+    if (!elites.some((cell) => cell.digest === wanted) && !store.single) programs.unshift([wanted, `program ${wanted.slice(0, 8)}`]);
+    setOptions(this.program, programs, wanted);
+    const opponents = store.single ? [...new Set(store.replays.map((one) => one.opponent))].map((one) => [one, one.replace("starter:", "starter ")])
+      : [...about.starters.map((starter) => [`starter:${starter}`, `starter ${starter}`]),
+        ...elites.slice(0, 60).map((cell) => [`program:${cell.digest}`, name(cell)])];
+    const isFirst = !this.opponent.value;
+    setOptions(this.opponent, opponents, this.opponent.value || (about.starters.includes("dwarf") ? "starter:dwarf" : opponents[0][0]));
+    if (store.single && !elites.some((cell) => cell.digest === wanted)) {
+      this.program.value = elites[0].digest;
+      this.note = "That program has no round in this file; another one is shown.";
+    }
+    if (isFirst) this.record();
+  }
+
+  choose() {
+    this.note = "";
+    this.record();
+  }
+
+  async record() {
+    const { feed, run } = this.context;
+    this.playing = false;
+    this.label();
+    const asked = this.asked = {};
+    this.say("Playing the round …");
+    try {
+      const round = new CoreRound(await feed.replay(run, this.program.value, this.opponent.value, this.seed.value || "0"));
+      if (asked !== this.asked) return;
+      this.round = round;
+    } catch (error) {
+      if (asked !== this.asked) return;
+      this.round = null;
+      this.warriors.replaceChildren();
+      this.say(`No replay: ${error.message}`);
+      return;
+    }
+    this.place.max = String(this.round.events.length);
+    this.redraw();
+  }
+
+  toggle() {
+    if (!this.round) return;
+    if (this.round.ended) this.round.restart();
+    this.playing = !this.playing;
+    this.label();
+    if (this.playing) requestAnimationFrame(() => this.frame());
+  }
+
+  frame() {
+    if (!this.playing || !this.round || !this.main.isConnected) return;
+    for (let count = Number(this.speed.value); count > 0 && !this.round.ended; count -= 1) this.round.step();
+    if (this.round.ended) this.playing = false;
+    this.label();
+    this.show();
+    if (this.playing) requestAnimationFrame(() => this.frame());
+  }
+
+  step() {
+    if (!this.round) return;
+    this.playing = false;
+    this.label();
+    this.round.step();
+    this.show();
+  }
+
+  seek(place) {
+    if (!this.round) return;
+    this.round.seek(place);
+    this.show();
+  }
+
+  label() {
+    this.play.textContent = this.playing ? "Pause" : "Play";
+  }
+
+  redraw() {
+    this.painter.fit(this.round);
+    this.show();
+  }
+
+  show() {
+    const round = this.round;
+    this.painter.draw(round);
+    this.place.value = String(round.place);
+    const { head } = round;
+    this.warriors.replaceChildren(...head.names.map((name, index) => {
+      const swatch = element("i", {});
+      swatch.style.backgroundColor = WARRIOR_COLOURS[index % WARRIOR_COLOURS.length];
+      const state = round.died[index] === null ? `${number(round.processes[index])} processes` : `died in cycle ${number(round.died[index])}`;
+      return element("li", {}, swatch, `${index + 1}. ${name || "unnamed"}: ${state}`);
+    }));
+    const end = head.cycles < head.of ? `, recorded up to ${number(head.cycles)} of ${number(head.of)}` : ` of ${number(head.of)}`;
+    this.say(`Instruction ${number(round.steps)}, cycle ${number(round.cycle)}${end}. Seed ${head.seed}.${round.ended ? " End of the recording." : ""}`);
+  }
+
+  say(text) {
+    this.said.textContent = this.note ? `${this.note} ${text}` : text;
+  }
+}

@@ -1,0 +1,71 @@
+// Training: rewards, how informative groups are, staleness, losses, and what was written and how it was judged.
+import { element, figures, fill, number, setOptions } from "./elements.js";
+import { chart, linesOf } from "./chart.js";
+
+const CHARTS = [
+  ["Reward of own completions", "reward, own"], ["Reward of foreign completions", "reward, foreign"],
+  ["Held-out reward", "held-out reward"], ["Reward of all that was trained on", "reward, batch"],
+  ["Informative share of own groups", "informative, own"], ["Informative share of foreign groups", "informative, foreign"],
+  ["Staleness: oldest group used, in steps", "oldest used"], ["Groups waiting in the pool", "pool"],
+  ["Loss", "loss"], ["Gradient norm", "gradient norm"],
+];
+
+export class TrainView {
+  constructor(context) {
+    this.context = context;
+    this.node = "";
+    this.select = element("select", { id: "choose-trainer", onchange: (event) => {
+      this.node = event.target.value;
+      this.signature = "";
+      this.update();
+    } });
+    this.hold = element("input", { type: "checkbox", id: "hold" });
+    this.figures = element("div", {});
+    this.charts = element("div", { class: "charts" });
+    this.rollouts = element("div", { id: "rollouts" });
+    this.main = element("div", {},
+      element("h1", {}, "Training"), this.figures, this.charts,
+      element("h2", {}, "Rollouts and verdicts"),
+      element("div", { class: "tools" }, element("label", {}, "Node ", this.select), element("label", {}, this.hold, "hold still")),
+      this.rollouts);
+  }
+
+  update() {
+    const { store, run } = this.context;
+    const nodes = store.nodesOf(run).filter((node) => node.head.application === "train");
+    if (!nodes.length) {
+      this.rollouts.replaceChildren(element("p", { class: "empty" }, "No node of this run trains."));
+      return;
+    }
+    setOptions(this.select, nodes.map((node) => [node.name, node.name]), this.node || nodes[0].name);
+    const sum = (name) => nodes.reduce((all, node) => all + (node.head.totals[name] || 0), 0);
+    this.figures.replaceChildren(figures([
+      ["own groups", number(sum("own"))], ["of them informative", number(sum("own_informative"))], ["foreign groups seen", number(sum("seen"))],
+      ["verified", number(sum("verified"))], ["informative", number(sum("found"))], ["trained on", number(sum("used"))],
+    ]));
+    const parts = [...new Set(nodes.flatMap((node) => [...node.curves.keys()].filter((name) => name.startsWith("part: "))))].slice(0, 12);
+    const all = [...CHARTS, ...parts.map((name) => [`Loss ${name}`, name])];
+    fill(this.charts, all.map(([title, curve]) => chart(title, "step", linesOf(nodes, curve))));
+    const node = nodes.find((one) => one.name === this.select.value) || nodes[0];
+    const signature = node.name + JSON.stringify(node.rollouts.map((one) => [one.turn, one.author, one.question]));
+    if (signature === this.signature || (this.hold.checked && this.signature)) return;
+    this.signature = signature;
+    const open = new Set([...this.rollouts.querySelectorAll("details")].flatMap((one, index) => (one.open ? [index] : [])));
+    this.rollouts.replaceChildren(...(node.rollouts.length ? node.rollouts.map((one, index) => this.group(one, open.has(index)))
+      : [element("p", { class: "empty" }, "No rollouts yet.")]));
+  }
+
+  group(one, open) {
+    const { store, run } = this.context;
+    const rewards = one.completions.map((completion) => completion[2]).filter((reward) => reward !== null);
+    const mean = rewards.length ? rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length : null;
+    const from = one.author ? `from ${store.authorName(run, one.author)}${one.model ? ` (says it is ${one.model})` : ""}` : "own";
+    return element("details", { open },
+      element("summary", {}, `turn ${number(one.turn)}, ${from}, ${one.family || "task"}: ${one.verdict}${mean === null ? "" : `, mean reward ${number(mean)}`}`,
+        element("span", { class: "soft" }, `  ${one.question.slice(0, 60)}`)),
+      element("pre", { class: "text question", tabindex: "0" }, one.question),
+      one.completions.map(([text, finished, reward]) => element("div", { class: "completion" },
+        element("span", {}, `reward ${number(reward, 2)}${finished ? "" : ", cut off"}`), element("pre", { class: "text" }, text))),
+      one.more ? element("p", { class: "soft" }, `and ${one.more} more completions`) : null);
+  }
+}

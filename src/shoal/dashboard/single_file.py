@@ -1,0 +1,146 @@
+"""The same page as one HTML file: styles, scripts and data inside, for opening from a disk without a network.
+
+The data are one message with everything, the programs of all cells with their ancestors, and a few replays,
+all within bounds. A content policy by hashes lets exactly these scripts and styles run, and no request leave.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from shoal.dashboard.assets import assets
+from shoal.dashboard.messages import Cursor
+from shoal.dashboard.replay import NoReplay, replay
+from shoal.dashboard.run_view import AxisView, RunView
+from shoal.dashboard.search_view import CellView
+from shoal.dashboard.text import shown_line
+from shoal.dashboard.watcher import Watcher
+
+MOST_PROGRAM_CHARACTERS = 3 << 20
+MOST_ANCESTORS = 6
+MOST_REPLAYS = 12
+MOST_REPLAY_CHARACTERS = 3 << 19
+CYCLES = 4000
+OPPONENT = "dwarf"
+
+# The form that imports and exports in page/*.js have; a test holds them to it.
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z_]+\.js)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?function|const|class|let)", re.MULTILINE)
+_LINKS = re.compile(r'^ *<(?:link|script) [^>]*(?:href|src)="static/[^>]*>(?:</script>)?\n', re.MULTILINE)
+
+
+def single_file(folder: Path, axes: Sequence[AxisView] = ()) -> str:
+    """The page about the run in `folder`, finished or not."""
+    run = RunView(folder, "/".join(folder.absolute().parts[-2:]), axes)
+    watcher = Watcher([run])
+    watcher.read_all()
+    cells = _cells(run)
+    data = {
+        "message": watcher.message(Cursor()),
+        "programs": _programs(run, cells),
+        "replays": _replays(run, cells),
+    }
+    return page(data, run.title)
+
+
+def page(data: dict[str, Any], title: str) -> str:
+    script = bundled("app.js")
+    style = assets()["style.css"][0].decode()
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{_hash(script)}'; style-src 'sha256-{_hash(style)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    # As `<` is written \u003c, the data can neither end their element nor begin a comment.
+    encoded = msgspec.json.encode(data).decode()
+    for character in "<>&\u2028\u2029":
+        encoded = encoded.replace(character, f"\\u{ord(character):04x}")
+    html = _LINKS.sub("", assets()["index.html"][0].decode())
+    safe_title = shown_line(title, 100).replace("&", "&amp;").replace("<", "&lt;")
+    html = html.replace("<title>Shoal</title>", f"<title>Shoal: {safe_title}</title>")
+    head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>\n</head>'
+    tail = (
+        f'<script type="application/json" id="data">{encoded}</script>\n'
+        f'<script type="module">{script}</script>\n</body>'
+    )
+    return html.replace("</head>", head, 1).replace("</body>", tail, 1)
+
+
+def bundled(entry: str) -> str:
+    """The module and all that it imports as one script: browsers load no modules from a disk. Names at the
+    top of the modules differ, so that they can stand beside each other."""
+    parts: list[str] = []
+    done: set[str] = set()
+
+    def add(name: str) -> None:
+        if name in done:
+            return
+        done.add(name)
+        source = assets()[name][0].decode()
+        for match in _IMPORT.finditer(source):
+            add(match[2])
+        parts.append(f"// {name}\n{_EXPORT.sub('', _IMPORT.sub('', source))}")
+
+    add(entry)
+    script = "\n".join(parts)
+    assert "</script" not in script.lower()
+    assert "<!--" not in script
+    return script
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _cells(run: RunView) -> list[CellView]:
+    """All cells of all nodes: the best program of each cell first, in order of fitness, then the others."""
+    everything = [
+        cell
+        for node in run.nodes.values()
+        if node.search is not None
+        for grid in (node.search.now, node.search.complete)
+        for cell in grid.cells.values()
+    ]
+    everything.sort(key=lambda one: -one.fitness)
+    best: dict[tuple[int, ...], CellView] = {}
+    for cell in everything:
+        best.setdefault(cell.cell, cell)
+    return [*best.values(), *(cell for cell in everything if best[cell.cell] is not cell)]
+
+
+def _programs(run: RunView, cells: Sequence[CellView]) -> dict[str, list[dict[str, Any]]]:
+    """Digest → lineage."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    room = MOST_PROGRAM_CHARACTERS
+    for cell in cells:
+        if cell.digest not in found:
+            ancestors = run.lineage(cell.digest)[:MOST_ANCESTORS]
+            room -= sum(len(one["source"]) for one in ancestors)
+            if room < 0:
+                break
+            if ancestors:
+                found[cell.digest] = ancestors
+    return found
+
+
+def _replays(run: RunView, cells: Sequence[CellView]) -> list[dict[str, str]]:
+    """A round of each of the first few against a starter, deflated."""
+    found: list[dict[str, str]] = []
+    room = MOST_REPLAY_CHARACTERS
+    for digest in list(dict.fromkeys(cell.digest for cell in cells))[:MOST_REPLAYS]:
+        try:
+            recording = replay(run, digest, f"starter:{OPPONENT}", 0, CYCLES)
+        except NoReplay:
+            continue
+        text = base64.b64encode(zlib.compress(recording, 9)).decode()
+        if len(text) <= room:
+            room -= len(text)
+            found.append({"program": digest, "opponent": f"starter:{OPPONENT}", "seed": "0", "data": text})
+    return found
