@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any
 from unittest.mock import patch
 
@@ -25,6 +26,7 @@ from shoal.train.settings import TrainSettings
 from shoal.train.trainer import Trainer
 
 STEPS = 60
+REPEATS = 5
 
 
 class Counter:
@@ -88,9 +90,11 @@ def spent(external: int) -> tuple[float, float, float]:
 
 
 def measure() -> list[Row]:
+    """Medians of several runs: what the verifiers do for others is a small difference of two figures."""
     spent(4)  # makes the policies and imports everything
-    all_of_it, swarm, workers = spent(4)
-    _, _, alone = spent(0)
+    together = [spent(4) for _ in range(REPEATS)]
+    all_of_it, swarm, workers = (median(column) for column in zip(*together, strict=True))
+    alone = median(spent(0)[2] for _ in range(REPEATS))
     for_others = max(workers - alone, 0.0)
     share = (swarm + for_others) / (all_of_it + workers)
     print(

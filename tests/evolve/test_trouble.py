@@ -134,13 +134,13 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
         if progress.calls >= 10:
             stop.request("enough")
 
-    settings = small()
+    settings = small(calls=480)  # long enough that somebody looks at it before it has ended
     assert run(settings, tmp_path / "run", in_process=True, stop=stop, progress=watch) == "enough"
     before = [node.events for node in histories(tmp_path / "run")]
-    assert 10 <= sum(node.spent["calls"] for node in histories(tmp_path / "run")) < 96
+    assert 10 <= sum(node.spent["calls"] for node in histories(tmp_path / "run")) < 480
     assert run(settings, tmp_path / "run", in_process=True) == "finished"
     nodes = histories(tmp_path / "run")
-    assert sum(node.spent["calls"] for node in nodes) == 96
+    assert sum(node.spent["calls"] for node in nodes) == 480
     for node, earlier in zip(nodes, before, strict=True):
         assert node.events[: len(earlier)] == earlier
     assert run(settings, tmp_path / "run", in_process=True) == "finished"  # nothing is left to do

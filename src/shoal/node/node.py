@@ -293,6 +293,7 @@ class Node(Generic[State, Request, Answer, Evidence]):
     def _gather(self, now: float) -> None:
         if self.exchange is None:
             return
+        arrived = []
         for received in self.exchange.gather(self.settings.gather_limit):
             # A restarted exchange hands out again what it fetches again; what is in the journal came already.
             kind = self.application.kinds.get(received.kind)
@@ -304,18 +305,22 @@ class Node(Generic[State, Request, Answer, Evidence]):
             except RunError:  # e.g. an infinite number: nothing foreign stops a node, also not on resume
                 self.exchange.credit(received, "rejected", "cannot be journaled")
                 continue
-            arrived = Arrived(
-                author=received.author,
-                kind=received.kind,
-                epoch=received.epoch,
-                seq=received.seq,
-                index=received.index,
-                made_at=received.made_at,
-                arrived_at=received.arrived_at,
-                digest=received.digest.hex(),
-                item=item,
+            arrived.append(
+                Arrived(
+                    author=received.author,
+                    kind=received.kind,
+                    epoch=received.epoch,
+                    seq=received.seq,
+                    index=received.index,
+                    made_at=received.made_at,
+                    arrived_at=received.arrived_at,
+                    digest=received.digest.hex(),
+                    item=item,
+                )
             )
-            self._record(now, arrived)
+        if arrived:
+            for record in self.journal.append_all(kind_of(arrived[0]), now, arrived):
+                self.fold.feed(record)
 
     def _verify(self, turn: Turn, received: Received, now: float) -> None:
         verdict: Verdict[Evidence]
@@ -342,7 +347,7 @@ class Node(Generic[State, Request, Answer, Evidence]):
             self.exchange.credit(received, outcome, reason.partition(":")[0])
 
     def _record(self, now: float, content: Content) -> None:
-        """The only way into the fold for a live node: through the journal."""
+        """The way into the fold for a live node: through the journal, as for what `_gather` finds."""
         record = self.journal.append(kind_of(content), now, content)
         self.fold.feed(record)
 

@@ -16,13 +16,9 @@ def derive_integer(seed: int, *purpose: Part, bits: int = 128) -> int:
     """A whole number in [0, 2**bits), e.g. for `numpy.random.default_rng` or `torch.manual_seed`."""
     if not 1 <= bits <= 512:
         raise ValueError(f"bits is {bits}; a derived seed has 1 to 512 bits")
-    digest = hashlib.blake2b(digest_size=64, person=b"shoal.seeds")
-    for part in (seed, *purpose):
-        tag, content = _encode(part)
-        # The length in front keeps ("ab", "c") and ("a", "bc") apart, the tag keeps 1 and "1" apart.
-        digest.update(b"%c%d:" % (tag, len(content)))
-        digest.update(content)
-    return int.from_bytes(digest.digest(), "big") >> (512 - bits)
+    parts = b"".join([_encode(part) for part in (seed, *purpose)])
+    digest = hashlib.blake2b(parts, digest_size=64, person=b"shoal.seeds").digest()
+    return int.from_bytes(digest, "big") >> (512 - bits)
 
 
 def derive(seed: int, *purpose: Part) -> random.Random:
@@ -30,13 +26,16 @@ def derive(seed: int, *purpose: Part) -> random.Random:
     return random.Random(derive_integer(seed, *purpose))
 
 
-def _encode(part: Part) -> tuple[bytes, bytes]:
+def _encode(part: Part) -> bytes:
+    """The length in front keeps ("ab", "c") and ("a", "bc") apart, the letter keeps 1 and "1" apart."""
+    if isinstance(part, str):
+        content = part.encode()
+        return b"s%d:%b" % (len(content), content)
     if isinstance(part, bool):
         raise TypeError("a part of a seed is an int, a str or bytes, not a bool")
     if isinstance(part, int):
-        return b"i", b"%d" % part
-    if isinstance(part, str):
-        return b"s", part.encode()
+        content = b"%d" % part
+        return b"i%d:%b" % (len(content), content)
     if isinstance(part, bytes):
-        return b"b", part
+        return b"b%d:%b" % (len(part), part)
     raise TypeError(f"a part of a seed is an int, a str or bytes, not a {type(part).__name__}")

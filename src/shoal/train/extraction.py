@@ -34,6 +34,6 @@ def extract_answer(text: str, mode: Mode = "lenient") -> str:
 def answer_within(text: str, family: str, mode: Mode) -> str:
     """The answer to a task of this family: the whole text, where a program is asked for and there are no
     tags."""
-    if mode == "tags" or CLOSE in text or not family.startswith(WHOLE_TEXT):
-        return extract_answer(text, mode)
-    return text[:MOST_TEXT].strip()
+    if family.startswith(WHOLE_TEXT) and mode != "tags" and CLOSE not in text:
+        return text[:MOST_TEXT].strip()
+    return extract_answer(text, mode)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Literal
 
@@ -15,15 +14,17 @@ some generators, for any text at all; a group whose scores differ only in that h
 
 def clamp(score: float) -> float:
     """The score within [0, 1]; what is not a number is 0."""
-    return 0.0 if math.isnan(score) else min(1.0, max(0.0, float(score)))
+    if 0.0 <= score <= 1.0:
+        return float(score)
+    return 1.0 if score > 1.0 else 0.0
 
 
 def reward(score: float, kind: RewardKind = "binary") -> float:
     """1 for a right answer and 0 for any other ("binary", as in the paper), or the score itself ("raw")."""
     if kind == "raw":
         return clamp(score)
-    return 1.0 if clamp(score) >= RIGHT else 0.0
+    return 1.0 if score >= RIGHT else 0.0
 
 
 def rewards(scores: Iterable[float], kind: RewardKind = "binary") -> tuple[float, ...]:
-    return tuple(reward(score, kind) for score in scores)
+    return tuple([reward(score, kind) for score in scores])
