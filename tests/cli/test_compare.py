@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import os
 import signal
 import subprocess
@@ -50,6 +51,17 @@ def test_it_leaves_a_report_a_table_and_results(finished: Path) -> None:
     assert {run["values"]["calls"] for arm in found["arms"] for run in arm["runs"]} == {12}
     assert found["missing"] == 0
     assert "one seed is too few" in found["sentences"][0]
+
+
+def test_the_results_alone_are_enough_for_the_page(finished: Path, tmp_path: Path, shoal: Shoal) -> None:
+    shutil.copy(finished / "results.json", tmp_path)
+    done = shoal("report", tmp_path)
+    assert (done.code, done.out) == (0, f"{tmp_path / 'report.html'}\n")
+    assert (tmp_path / "report.html").read_text() == (finished / "report.html").read_text()
+    (tmp_path / "results.json").write_text("{}")
+    done = shoal("report", tmp_path)
+    assert done.code == 2
+    assert "these are not the results of an experiment" in done.err
 
 
 def test_asked_again_it_does_nothing_again(finished: Path, shoal: Shoal) -> None:

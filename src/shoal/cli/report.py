@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 def report(
     folder: Annotated[
         Path,
-        typer.Argument(metavar="RUN|DIR", help="A run, or a folder of `shoal compare` or `shoal sweep`."),
+        typer.Argument(
+            metavar="RUN|DIR",
+            help="A run, or a folder of `shoal compare` or `shoal sweep`, or one with its results.json.",
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -36,13 +39,9 @@ def report(
       shoal report runs/compare -o compare.html
       shoal report runs/first --interactive -o first.html
     """
-    from shoal.lab.experiment import MANIFEST
     from shoal.runs.files import write_whole
 
-    if interactive:
-        text = _interactive(folder)
-    else:
-        text = _experiment(folder) if (folder / MANIFEST).is_file() else _run(folder)
+    text = _interactive(folder) if interactive else _page(folder)
     path = out or folder / "report.html"
     _check_is_free(path)
     write_whole(path, text.encode())
@@ -58,6 +57,26 @@ def _check_is_free(path: Path) -> None:
             beginning = file.read(15)
         if beginning and beginning.lower() != b"<!doctype html>":
             raise RunError(f"{path}: there is a file here that is no page: name another one with --out.")
+
+
+def _page(folder: Path) -> str:
+    from shoal.lab.experiment import MANIFEST
+    from shoal.runs.folder import CONFIG
+    from shoal.runs.results import RESULTS
+
+    if (folder / MANIFEST).is_file():
+        return _experiment(folder)
+    if (folder / RESULTS).is_file() and not (folder / CONFIG).exists():
+        return _results(folder)
+    return _run(folder)
+
+
+def _results(folder: Path) -> str:
+    """Of an experiment whose runs are elsewhere, or gone."""
+    from shoal.report.experiment import experiment_page
+    from shoal.runs.results import read_results
+
+    return experiment_page(read_results(folder))
 
 
 def _experiment(folder: Path) -> str:

@@ -11,6 +11,8 @@ from shoal.report.tables import signed
 from shoal.runs.results import ArmResults, Difference, Estimate, Group, Metric
 
 LEFT, RIGHT, TOP, ROW, BOTTOM = 12, 12, 6, 34, 26
+NAME = 17
+"""The upper part of a row, for its name and numbers."""
 MOST_LABEL = 44
 
 
@@ -95,7 +97,9 @@ def _plot(rows: Sequence[Row], heading: str, *, zero: bool = False) -> Markup:
         x = across(level)
         at_zero = "zero" if zero and level == 0 else "grid"
         anchor = "start" if index == 0 else "end" if index == len(levels) - 1 else "middle"
-        parts.append(element("line", x1=x, y1=TOP, x2=x, y2=height - BOTTOM, class_=at_zero))
+        for place in range(len(rows)):  # beside the whiskers only: no line runs through a name or a number
+            above = TOP + ROW * place
+            parts.append(element("line", x1=x, y1=above + NAME, x2=x, y2=above + ROW, class_=at_zero))
         parts.append(label(number(level), x, height - BOTTOM + 16, anchor=anchor, class_="tick"))
     for index, row in enumerate(rows):
         parts += _row(row, TOP + ROW * index, across)
