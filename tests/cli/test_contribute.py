@@ -71,7 +71,7 @@ class Seat:
 def test_a_person_types_undisturbed_and_one_interrupt_ends_it(tmp_path: Path) -> None:
     seat = Seat(
         "contribute", "--model", "person:", "--tasks", "sums", "--join", nowhere(), "--out", tmp_path / "run",
-        "--groups", 1, "--group", 2,
+        "--group", 2,
     )  # fmt: skip
     try:
         seat.read_until("> ", 1)

@@ -222,6 +222,8 @@ def training(path: Path) -> Path:
     node.note(
         step=5,
         kind="evaluation",
+        seen=3,
+        dropped={"stale": 1},
         held_out={"sums": {"right": 3, "total": 4, "reward": 3.0}},
         said="evaluated",
     )

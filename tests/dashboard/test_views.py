@@ -69,6 +69,7 @@ def test_training_is_folded_into_curves_and_rollouts(tmp_path: Path) -> None:
     assert [completion[2] for completion in foreign[0]["completions"]] == [1.0, 0.0]
     assert foreign[0]["verdict"] == "accepted"
     assert node["head"]["used"] == {"stranger": 5}
+    assert node["head"]["totals"]["seen"] == 3, "groups also arrive while it evaluates"
 
 
 def test_only_changes_are_told(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def contribute(
         [f"linger={linger}", *(settings or [])],
         nodes=1,
         tasks=tasks,
-        local=groups,
+        local=groups or (1 if model.startswith("person:") else None),  # what a person wrote goes out at once
         group=group,
         steps=steps,
         seed=seed,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -42,3 +43,5 @@ def invite(
         )
         return
     print(f"shoal peers --join '{invitation}'")
+    if sys.stdout.isatty():
+        print("That shows who is there; evolve, train and contribute take the same --join.", file=sys.stderr)

@@ -39,7 +39,7 @@ def show(
       shoal show runs/first
       shoal show runs/first --best > best.red && shoal battle best.red @paper
       shoal show runs/first --cell 2,5
-      shoal show runs/sums --rollout 1-llama:3
+      shoal show runs/sums --rollout 1:3
     """
     from shoal.cli.applications import application_of
     from shoal.errors import ConfigError

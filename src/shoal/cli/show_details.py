@@ -85,7 +85,7 @@ def show_rollout(run: Path, place: str, *, json: bool) -> None:
 
     node, colon, turn = place.rpartition(":")
     if not colon or not node or not turn.isdecimal() or len(turn) > 12:
-        raise ConfigError(f"--rollout {place[:80]!r}: write it as NODE:TURN, such as 1-llama:3")
+        raise ConfigError(f"--rollout {place[:80]!r}: write it as NODE:TURN, such as 1:3")
     found = read_rollouts(load_settings(run), run, node, int(turn))
     if json:
         print_json(msgspec.to_builtins(found))

@@ -77,8 +77,8 @@ class TrainView:
             self.held_out = {
                 shown_line(name, 60): (one.right, one.total, one.reward) for name, one in families
             }
-            return note, note.said
-        self.step, self.pool = note.step, note.pool
+        else:
+            self.step, self.pool = note.step, note.pool
         if note.kind == "step":
             add("reward, own", note.step, note.reward_local)
             add("reward, foreign", note.step, note.reward_external)

@@ -137,14 +137,15 @@ def train_run_parts(
 
 
 _CURVES = (
-    "Local: the mean over a node's own completions. Held-out: greedy answers to tasks that are never trained "
-    "on. Batch: over own and foreign groups, as the SAPO paper (Swarm sAmpling Policy Optimization) plots "
-    "it; foreign groups without a right answer are left out, which lifts it. Local and batch are moving "
-    "means over a twentieth of the steps, and over at least five."
+    "Local: the mean over a node's own completions. Held-out: greedy answers to tasks of seeds that no "
+    "training task has; small families repeat their questions. Batch: over own and foreign groups, as the "
+    "SAPO paper (Swarm sAmpling Policy Optimization) plots it; foreign groups without a right answer are "
+    "left out, which lifts it. Local and batch are moving means over a twentieth of the steps, and over at "
+    "least five."
 )
 _SHARED = (
-    "A group is informative if some of its completions are right and some wrong; nothing can be learnt from "
-    "others. Foreign groups are verified as they are drawn, until there are enough."
+    "A group is informative if some of its completions are right and some wrong; from one that is not, "
+    "nothing can be learnt. Foreign groups are verified as they are drawn, until there are enough."
 )
 _DROPPED = "Groups of others that were dropped unread, and those, own or foreign, that were refused."
 _COSTS = "Tokens that the node had generated for training at the evaluation that first showed it."

@@ -158,7 +158,7 @@ class Person(Contributor):
     ) -> list[list[Sampled]]:
         written = []
         for question in questions:
-            print(f"\n{question}\nAnswers, one a line, at least two; an empty line ends:", file=sys.stderr)
+            print(f"\n{question}\nAnswers, one a line, 2 to {group}; an empty line ends:", file=sys.stderr)
             lines: list[str] = []
             while len(lines) < group:
                 try:
