@@ -74,8 +74,10 @@ def test_the_page_of_a_run_shows_every_node_and_its_curves(summary: Any) -> None
         assert page.count(node["name"]) >= 2
     for stated in ("Shoal training run", "3 nodes, 6 steps, seed 0, finished", "only contributes", "biased"):
         assert stated in page
-    for heading in ("What was shared and used", "Held-out reward by task", "Settings", "Versions"):
+    for heading in ("What was shared and used", "Held-out reward by task", "How it was run"):
         assert f"<h2>{heading}" in page
+    for folded in ("All settings", "Versions of what was installed"):
+        assert f"<summary>{folded}" in page
 
 
 def test_lines_are_of_nodes_that_learn_where_it_is_about_learning(summary: Any) -> None:

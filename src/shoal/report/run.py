@@ -12,7 +12,7 @@ from shoal.report.curves import chart_figure
 from shoal.report.drawing import number
 from shoal.report.heatmap import fitness_figure, greatest_fitness, models_figure
 from shoal.report.markup import Markup, element
-from shoal.report.page import facts, page, program, section, side_by_side
+from shoal.report.page import facts, folded, page, program, section, side_by_side
 from shoal.runs.results import ArchiveMap, Axis, Chart, Contest, Curve, MapCell
 
 
@@ -104,8 +104,11 @@ def run_parts(
             ),
         ),
         *_best(summary),
-        section("Settings", facts(settings)),
-        section("Versions", facts(versions)),
+        section(
+            "How it was run",
+            folded("All settings", facts(settings)),
+            folded("Versions of what was installed", facts(versions)),
+        ),
     ]
 
 

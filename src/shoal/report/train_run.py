@@ -11,7 +11,7 @@ from shoal.errors import RunError
 from shoal.report.curves import chart_figure
 from shoal.report.drawing import number
 from shoal.report.markup import Markup, element
-from shoal.report.page import facts, page, section, side_by_side
+from shoal.report.page import facts, folded, page, section, side_by_side
 from shoal.runs.results import Chart, Curve
 
 MOST_LINES = 8
@@ -131,8 +131,11 @@ def train_run_parts(
             lambda node: {f"{100 * cost.reward:.0f} %": cost.tokens for cost in node.costs},
             _COSTS,
         ),
-        section("Settings", facts(settings)),
-        section("Versions", facts(versions)),
+        section(
+            "How it was run",
+            folded("All settings", facts(settings)),
+            folded("Versions of what was installed", facts(versions)),
+        ),
     ]
 
 
