@@ -62,6 +62,24 @@ def test_a_search_from_the_command_line(shoal: Shoal, tmp_path: Path) -> None:
     assert "written to" in text
 
 
+def test_a_domain_in_a_local_file_needs_no_other_setting(
+    shoal: Shoal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = Path(__file__).parents[2] / "docs" / "domains.md"
+    (curve, *_) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    bare = f"{curve}\n\nclass Bare(Curve):\n    def starters(self):\n        return {{}}\n"
+    (tmp_path / "curve_in_a_file.py").write_text(bare, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name, opponents in (("Curve", '["line", "square"]'), ("Bare", "[]")):
+        folder = tmp_path / name
+        done = shoal("evolve", "--set", f"domain=curve_in_a_file:{name}", "--models", "builtin:graft,builtin:graft", "--rounds", 2, "--calls", 24, "--out", folder, "--in-process")  # fmt: skip
+        assert done.code == 0, done.err
+        assert "finished; 24 calls" in done.out
+        assert "See it:" in done.out
+        assert "shoal battle" not in done.out, "that is for Core War"
+        assert f"opponents = {opponents}" in (folder / "config.toml").read_text()
+
+
 def test_a_dry_run_prints_settings_that_can_be_given_back(shoal: Shoal, tmp_path: Path) -> None:
     printed = shoal("evolve", "--dry-run", "--calls", 77, "--set", "sharing=seeds", *QUICK)
     assert printed.code == 0

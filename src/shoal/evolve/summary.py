@@ -85,7 +85,8 @@ class Point(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """`microdollars` is None where a model's price is unknown. `best_source` is best by common fitness."""
+    """`microdollars` is None where a model's price is unknown. `best_source` is best by common fitness.
+    `held_out` is None where there is nobody to fight."""
 
     finished: bool
     coverage: float
@@ -110,6 +111,7 @@ class Summary(msgspec.Struct, frozen=True):
     cells_common: list[CellSummary]
     curve: list[Point]
     held_out: HeldOut | None
+    domain: str = "corewar"
 
 
 def summarise(folder: Path, held_out: Mapping[str, str] | None = None) -> Summary:
@@ -153,6 +155,7 @@ def summarise(folder: Path, held_out: Mapping[str, str] | None = None) -> Summar
         cells_common=cells_common,
         curve=_curve(events, raw.capacity),
         held_out=None if best is None else _held_out(settings, domain, best.source, held_out),
+        domain=domain.name,
     )
 
 
@@ -275,7 +278,8 @@ def _held_out(
     if settings.held_out is not None:
         folder = Path(settings.held_out)
         return fight_held_out(domain, source, read_programs(folder), folder.name)
-    return fight_held_out(domain, source, domain.starters(), STARTERS)
+    starters = domain.starters()
+    return fight_held_out(domain, source, starters, STARTERS) if starters else None
 
 
 def _is_priced(settings: EvolveSettings) -> bool:
