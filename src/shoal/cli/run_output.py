@@ -82,7 +82,7 @@ def print_summary(summary: Summary, folder: Path) -> None:
     )
     print()
     print_table(
-        ("node", "round", "calls", "failed", "valid %", "placed", "received", "novel %", "cells"),
+        ("node", "rounds", "calls", "failed", "valid %", "placed", "received", "novel %", "cells"),
         [
             (
                 node.name,

@@ -28,8 +28,9 @@ MOST_LINES = 2000
 
 
 class Made(msgspec.Struct, frozen=True):
-    """A program of a run. `made_at` is the time of its maker's journal, None where nobody in the run made it;
-    `fitness` is what its maker's node measured then, against that round's opponents."""
+    """A program of a run. `round` counts from 0, as in the journals. `made_at` is the time of its maker's
+    journal, None where nobody in the run made it; `fitness` is what its maker's node measured then, against
+    that round's opponents."""
 
     digest: str
     source: str
