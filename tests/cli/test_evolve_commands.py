@@ -219,7 +219,9 @@ def test_held_out_programs_that_cannot_be_read_are_no_zero(shoal: Shoal, tmp_pat
     assert "none of the 1 files" in refused.err
     assert not (tmp_path / "none").exists(), "nothing was spent"
     folder = searched(shoal, tmp_path / "run")
-    assert shoal("show", folder, "--held-out", junk).code == 2
+    refused = shoal("show", folder, "--held-out", junk)
+    assert refused.code == 2
+    assert refused.err == f"shoal: none of the 1 held-out programs of {junk} can be read: name others\n"
     (junk / "imp.red").write_text("mov 0, 1\n")
     shown = shoal("show", folder, "--held-out", junk)
     assert shown.code == 0

@@ -99,8 +99,9 @@ def test_held_out_programs(folder: Path, summary: Summary, tmp_path: Path) -> No
     found = fight_held_out(small().open_domain(), "jmp 0\n", others, "mine")
     assert (found.wins, found.ties, found.losses, found.refused) == (1, 1, 0, 1)
     assert found.points_percent == pytest.approx(100 * 4 / 6)
-    again = summarise(folder, others).held_out
+    again = summarise(folder, tmp_path).held_out
     assert again is not None
+    assert again.name == str(tmp_path)
     assert again.warriors == 2
     with pytest.raises(ConfigError, match="cannot be read"):
         read_programs(tmp_path / "nowhere")

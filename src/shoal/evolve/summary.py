@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -114,9 +114,9 @@ class Summary(msgspec.Struct, frozen=True):
     domain: str = "corewar"
 
 
-def summarise(folder: Path, held_out: Mapping[str, str] | None = None) -> Summary:
-    """The run in `folder`. `held_out` are programs by name that its best one is fought against; without
-    them those of the settings, or the domain's starters."""
+def summarise(folder: Path, held_out: Path | None = None) -> Summary:
+    """The run in `folder`. `held_out` is a folder with programs that its best one is fought against; without
+    it those of the settings, or the domain's starters."""
     settings = load_settings(folder)
     domain = settings.open_domain(threads=None)
     histories = read_history(settings, folder, domain)
@@ -270,11 +270,9 @@ def _curve(events: Sequence[Event], capacity: int) -> list[Point]:
     return points
 
 
-def _held_out(
-    settings: EvolveSettings, domain: Domain, source: str, given: Mapping[str, str] | None
-) -> HeldOut | None:
+def _held_out(settings: EvolveSettings, domain: Domain, source: str, given: Path | None) -> HeldOut | None:
     if given is not None:
-        return fight_held_out(domain, source, given, "held out")
+        return fight_held_out(domain, source, read_programs(given), str(given))
     if settings.held_out is not None:
         folder = Path(settings.held_out)
         return fight_held_out(domain, source, read_programs(folder), folder.name)
