@@ -21,6 +21,7 @@ from shoal.evolve.domain import Domain
 from shoal.evolve.elite import MIXED, Axis, Cell
 from shoal.evolve.history import Event, NodeHistory, read_history
 from shoal.evolve.metrics import Contribution, Fill, contributions, coverage, merge_raw, qd_score
+from shoal.evolve.programs import as_made, read_programs_of
 from shoal.evolve.rounds import STARTER
 from shoal.evolve.running import load_settings
 from shoal.evolve.settings import EvolveSettings
@@ -85,8 +86,8 @@ class Point(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """`microdollars` is None where a model's price is unknown. `best_source` is best by common fitness.
-    `held_out` is None where there is nobody to fight."""
+    """`microdollars` is None where a model's price is unknown. `best_source` is best by common fitness, as
+    its maker wrote it where that was a node of the run. `held_out` is None where there is nobody to fight."""
 
     finished: bool
     coverage: float
@@ -141,7 +142,7 @@ def summarise(folder: Path, held_out: Path | None = None) -> Summary:
         coverage_common=coverage(common),
         best=max((cell.fitness for cell in cells_raw), default=0.0),
         best_common=0.0 if best is None else common.fitness(best),
-        best_source="" if best is None else best.source,
+        best_source="" if best is None else as_made(read_programs_of(settings, folder), best),
         best_model="" if best is None else _maker(makers, best.digest, best.origin.model)[0],
         calls=spent["calls"],
         tokens=spent["tokens"],
