@@ -36,7 +36,7 @@ def test_a_search_from_the_command_line(shoal: Shoal, tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert "finished; 31 calls" in done.out
     assert "1-bomber" in done.out
-    assert "down: spawned, across: coverage" in done.out
+    assert "upward: spawned, across: coverage" in done.out
     assert "31 of 31 calls" in done.err or "of 31 calls" in done.err
 
     shown = shoal("show", folder, "--json")
@@ -179,15 +179,17 @@ def test_a_folder_with_runs_in_it_names_them(
 def test_the_map_of_an_archive(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, terminal: bool
 ) -> None:
-    """Every shade can be drawn, and the text is the same on a terminal and in a pipe."""
+    """Every shade can be drawn, and the text is the same on a terminal and in a pipe: as in a plot, small
+    values of the first axis are at the bottom."""
     monkeypatch.setattr(archive_map, "on_terminal", lambda: terminal)
     cells = [CellSummary((row, row), row / 5, f"model {row % 2}", "n", "d") for row in range(6)]
     archive_map.print_map([Axis("spawned", (1, 2, 3, 4, 5)), Axis("coverage", (10, 20, 30, 40, 50))], cells)
     lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
     assert len(lines) == 8
-    assert lines[1].split() == ["<1", "0.00", "A", "·", "·", "·", "·", "·"]
-    assert lines[6].split() == ["≥5", "·", "·", "·", "·", "·", "1.00", "B"]
-    assert lines[7] == "down: spawned, across: coverage; A model 0, B model 1"
+    assert lines[0].split() == ["≥5", "·", "·", "·", "·", "·", "1.00", "B"]
+    assert lines[5].split() == ["<1", "0.00", "A", "·", "·", "·", "·", "·"]
+    assert lines[6].split() == ["<10", "10–20", "20–30", "30–40", "40–50", "≥50"]
+    assert lines[7] == "upward: spawned, across: coverage; A model 0, B model 1"
 
 
 def searched(shoal: Shoal, folder: Path) -> Path:
