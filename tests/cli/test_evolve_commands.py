@@ -36,7 +36,7 @@ def test_a_search_from_the_command_line(shoal: Shoal, tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert "finished; 31 calls" in done.out
     assert "1-bomber" in done.out
-    assert "down: spawned, across: coverage" in done.out
+    assert "upward: spawned, across: coverage" in done.out
     assert "31 of 31 calls" in done.err or "of 31 calls" in done.err
 
     shown = shoal("show", folder, "--json")
@@ -60,6 +60,24 @@ def test_a_search_from_the_command_line(shoal: Shoal, tmp_path: Path) -> None:
     text = shoal("merge", folder, same, "--out", tmp_path / "again").out
     assert text.startswith("2 archives of 1 run: ")
     assert "written to" in text
+
+
+def test_a_domain_in_a_local_file_needs_no_other_setting(
+    shoal: Shoal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = Path(__file__).parents[2] / "docs" / "domains.md"
+    (curve, *_) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    bare = f"{curve}\n\nclass Bare(Curve):\n    def starters(self):\n        return {{}}\n"
+    (tmp_path / "curve_in_a_file.py").write_text(bare, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name, opponents in (("Curve", '["line", "square"]'), ("Bare", "[]")):
+        folder = tmp_path / name
+        done = shoal("evolve", "--set", f"domain=curve_in_a_file:{name}", "--models", "builtin:graft,builtin:graft", "--rounds", 2, "--calls", 24, "--out", folder, "--in-process")  # fmt: skip
+        assert done.code == 0, done.err
+        assert "finished; 24 calls" in done.out
+        assert "See it:" in done.out
+        assert "shoal battle" not in done.out, "that is for Core War"
+        assert f"opponents = {opponents}" in (folder / "config.toml").read_text()
 
 
 def test_a_dry_run_prints_settings_that_can_be_given_back(shoal: Shoal, tmp_path: Path) -> None:
@@ -161,15 +179,17 @@ def test_a_folder_with_runs_in_it_names_them(
 def test_the_map_of_an_archive(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, terminal: bool
 ) -> None:
-    """Every shade can be drawn, and the text is the same on a terminal and in a pipe."""
+    """Every shade can be drawn, and the text is the same on a terminal and in a pipe: as in a plot, small
+    values of the first axis are at the bottom."""
     monkeypatch.setattr(archive_map, "on_terminal", lambda: terminal)
     cells = [CellSummary((row, row), row / 5, f"model {row % 2}", "n", "d") for row in range(6)]
     archive_map.print_map([Axis("spawned", (1, 2, 3, 4, 5)), Axis("coverage", (10, 20, 30, 40, 50))], cells)
     lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
     assert len(lines) == 8
-    assert lines[1].split() == ["<1", "0.00", "A", "·", "·", "·", "·", "·"]
-    assert lines[6].split() == ["≥5", "·", "·", "·", "·", "·", "1.00", "B"]
-    assert lines[7] == "down: spawned, across: coverage; A model 0, B model 1"
+    assert lines[0].split() == ["≥5", "·", "·", "·", "·", "·", "1.00", "B"]
+    assert lines[5].split() == ["<1", "0.00", "A", "·", "·", "·", "·", "·"]
+    assert lines[6].split() == ["<10", "10–20", "20–30", "30–40", "40–50", "≥50"]
+    assert lines[7] == "upward: spawned, across: coverage; A model 0, B model 1"
 
 
 def searched(shoal: Shoal, folder: Path) -> Path:
@@ -201,7 +221,9 @@ def test_held_out_programs_that_cannot_be_read_are_no_zero(shoal: Shoal, tmp_pat
     assert "none of the 1 files" in refused.err
     assert not (tmp_path / "none").exists(), "nothing was spent"
     folder = searched(shoal, tmp_path / "run")
-    assert shoal("show", folder, "--held-out", junk).code == 2
+    refused = shoal("show", folder, "--held-out", junk)
+    assert refused.code == 2
+    assert refused.err == f"shoal: none of the 1 held-out programs of {junk} can be read: name others\n"
     (junk / "imp.red").write_text("mov 0, 1\n")
     shown = shoal("show", folder, "--held-out", junk)
     assert shown.code == 0

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from shoal.cli import show_details
 from shoal.cli.output import clean_lines
 from shoal.errors import ConfigError
 from shoal.evolve.programs import Made, difference, find_program, lineage_of
@@ -47,7 +48,7 @@ def test_a_cell_and_its_lineage(shoal: Shoal, search_run: Path) -> None:
     text = shoal("show", search_run, "--cell", place).out
     assert text.startswith(f"cell     {place} (spawned ")
     assert program["digest"] in text
-    assert f"made by  {program['model']} at {program['node']}, round {program['round']}" in text
+    assert f"made by  {program['model']} at {program['node']}, round {program['round'] + 1}," in text
     assert "s of the run's own clock" in text
     assert program["source"].splitlines()[-1].strip() in text
 
@@ -60,8 +61,16 @@ def test_a_cell_and_its_lineage(shoal: Shoal, search_run: Path) -> None:
     assert changed
     assert all(line[0] in "+-" for line in changed)
     text = shoal("show", search_run, "--lineage", program["digest"]).out
+    assert f"{program['model']} at {program['node']}, round {program['round'] + 1}," in text
+    assert "round 0" not in text
     assert text.startswith(program["digest"][:12])
     assert text.index(program["digest"][:12]) < text.index(program["parent"][:12]), "newest first"
+
+
+def test_the_round_of_a_stranger_is_not_made_up() -> None:
+    assert show_details._maker(Made("d", "", "peer", "b" * 64, 0)) == f"peer at {'b' * 23}…"
+    assert show_details._maker(Made("d", "", "starter", "", 0)) == "starter"
+    assert show_details._maker(Made("d", "", "builtin:imp", "1-imp", 0)) == "builtin:imp at 1-imp, round 1"
 
 
 def test_what_there_is_instead_of_a_cell_or_a_digest(shoal: Shoal, search_run: Path) -> None:

@@ -19,6 +19,8 @@ from shoal.cli.experiments import _progress
 from shoal.cli.progress import ProgressDisplay
 from shoal.cli.stopping import saying_that_it_stops
 from shoal.cli.views import search_view
+from shoal.lab.experiment import Trial
+from shoal.lab.running import Progress
 from shoal.node import Stop
 from tests.processes import shoal, started, wait_until
 
@@ -77,6 +79,18 @@ def test_experiments_say_it_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> Non
         with _progress(quiet=quiet, json=False) as (_, say):
             say(TEXT)
     assert capsys.readouterr().err == f"{TEXT}\n"
+
+
+def test_a_stopped_run_of_an_experiment_is_said_to_be_stopped(capsys: pytest.CaptureFixture[str]) -> None:
+    trial = Trial("solo", 3, {}, {}, "folder")
+    for json_lines in (False, True):
+        with _progress(quiet=False, json=json_lines) as (tell, _):
+            tell(Progress(6, 65, 0.1, 50.0, trial, 3.0))
+            tell(Progress(6, 65, 0.1, 50.0, trial, 3.0, stopped=True))
+    done, stopped, done_object, stopped_object = capsys.readouterr().err.splitlines()
+    assert done.startswith("6/65 solo, seed 3: 3 s; about")
+    assert stopped == "solo, seed 3: stopped after 3 s"
+    assert [json.loads(one)["stopped"] for one in (done_object, stopped_object)] == [False, True]
 
 
 @pytest.fixture

@@ -73,6 +73,14 @@ def test_commands_that_install_models_are_whole(shoal: Shoal) -> None:
         assert command in done.out.splitlines()
 
 
+def test_the_last_column_is_whole_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    command = f"pip install {'x' * 200}"
+    print_table(("model", "to do"), [("m" * 200, command), ("n", "nothing")], longest=4000)
+    head, first, last = capsys.readouterr().out.splitlines()
+    assert first == f"{'m' * (LONGEST_NAME - 1)}…  {command}"
+    assert head.index("to do") == last.index("nothing") == first.index("pip")
+
+
 @pytest.mark.usefixtures("narrow")
 def test_node_ids_can_be_copied(shoal: Shoal, tmp_path: Path) -> None:
     from shoal.swarm.accounts import Accounts

@@ -247,9 +247,22 @@ def test_source_text_is_never_run_as_python() -> None:
         problems(text)
 
 
-def test_a_misspelt_opcode_is_told_from_a_label() -> None:
+@pytest.mark.parametrize(
+    ("source", "line", "column"),
+    [
+        ("mvo 0, 1", 1, 1),
+        ("   mvo 0, 1", 1, 4),
+        ("\tmvo\t0, 1", 1, 2),
+        ("start: mvo 0, 1", 1, 8),
+        ("dat 0\nmvo\n 0, 1", 2, 1),
+        ("for 2\n mvo 0\nrof", 2, 2),
+        ("step equ 4\n mvo step, 1", 2, 2),
+    ],
+)
+def test_a_misspelt_opcode_is_told_from_a_label(source: str, line: int, column: int) -> None:
     with pytest.raises(AssemblyError) as caught:
-        assemble(" mvo 0, 1")
+        assemble(source)
     (problem, *_) = caught.value.problems
     assert "'mvo' is not an instruction" in problem.message
+    assert (problem.line, problem.column) == (line, column)
     assert "MOV" in problem.remedy

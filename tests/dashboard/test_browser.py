@@ -171,6 +171,28 @@ def test_a_lost_connection_is_told_and_made_good(browser: Browser, tmp_path: Pat
     writer.close()
 
 
+def test_rounds_count_from_one_and_a_strangers_is_not_made_up(browser: Browser, tmp_path: Path) -> None:
+    run, _ = two_node_search(tmp_path / "run")
+    writer = NodeWriter(run, "2-scanner")
+    writer.turn = 6
+    digest, origin = "ab" * 32, {"model": "peer", "node": "keyofstranger"}
+    program = {"digest": digest, "source": starter_source("imp"), "origin": origin}
+    placed = {"cell": [4, 1], "fitness": 1.1, "digest": digest, **origin}
+    writer.open_round(2, [{"program": program, "author": "keyofstranger"}], [placed])
+    writer.close()
+    with served(run) as one, opened(browser, f"{one.address}#/0/archive") as page:
+        cell(page, "2,3").click()
+        wait_for_text(page, "ol.lineage", "round 1")
+        cell(page, "4,1").click()
+        wait_for_text(page, "ol.lineage", "peer")
+        assert "round" not in page.inner_text("ol.lineage")
+        low, high = (cell(page, key).bounding_box() for key in ("2,3", "4,1"))
+        assert low is not None
+        assert high is not None
+        assert high["y"] < low["y"], "the first axis goes upward"
+        assert high["x"] < low["x"], "the second one across"
+
+
 def test_hostile_programs_are_shown_as_text(browser: Browser, tmp_path: Path) -> None:
     run, _ = two_node_search(tmp_path / "run")
     writer = NodeWriter(run, "1-bomber")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).parents[2]
+_ASSIGNMENT = re.compile(r"[A-Z_]+=")
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 
 
@@ -65,7 +67,8 @@ def mentions(page: Path) -> Iterator[Command]:
 
 
 def commands(text: str, place: str) -> Iterator[Command]:
-    """The commands of a block, without comments; a backslash at the end of a line joins it with the next."""
+    """The commands of a block, without comments and without the variables that are set in front of them; a
+    backslash at the end of a line joins it with the next."""
     for line in text.replace("\\\n", " ").splitlines():
         lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
         lexer.whitespace_split = True
@@ -79,7 +82,7 @@ def commands(text: str, place: str) -> Iterator[Command]:
                 words, output = [], None
             elif word == ">":
                 output = pending.pop(0)
-            else:
+            elif words or not _ASSIGNMENT.match(word):
                 words.append(word)
         if words:
             yield Command(place, tuple(words), output)

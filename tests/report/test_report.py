@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from shoal.errors import RunError
 from shoal.report.drawing import number, ticks
 from shoal.report.experiment import experiment_page, write_report
-from shoal.report.heatmap import bin_label
+from shoal.report.heatmap import bin_label, fitness_figure
 from shoal.report.markup import Markup, element, escaped
 from shoal.report.page import program
 from shoal.report.run import run_page
 from shoal.report.tables import markdown
-from shoal.runs.results import Axis, Results, read_results, write_results
+from shoal.runs.results import ArchiveMap, Axis, MapCell, Results, read_results, write_results
 from tests.report.samples import HOSTILE, results
 
 RUN = {
@@ -46,6 +46,26 @@ def pages() -> list[str]:
         experiment_page(results()),
         run_page(HOSTILE, msgspec.json.encode(RUN), {"calls": 60, HOSTILE: HOSTILE}, {"shoal": HOSTILE}),
     ]
+
+
+def test_a_map_has_its_first_axis_upward_and_the_second_across() -> None:
+    axes = [Axis("spawned", [1, 10]), Axis("coverage", [5])]
+    cells = [MapCell([0, 0], 0.1, "m"), MapCell([2, 0], 0.2, "m"), MapCell([0, 1], 0.3, "m")]
+    drawn = fitness_figure(ArchiveMap("", "t", 0, "common", [], axes, cells), 1.0)
+    places = {
+        "".join(one.itertext()): (float(one.attrib["x"]), float(one.attrib["y"]))
+        for one in elements(str(drawn))
+        if one.tag.rpartition("}")[2] == "text"
+    }
+    origin, above, beside = places["0.10"], places["0.20"], places["0.30"]
+    assert above[0] == origin[0]
+    assert above[1] < origin[1], "y grows downward in a drawing"
+    assert beside[0] > origin[0]
+    assert beside[1] == origin[1]
+    assert places["≥10"][1] == above[1]
+    assert abs(places["≥5"][0] - beside[0]) < 2
+    assert places["spawned"][0] < origin[0]
+    assert places["coverage"][1] > origin[1]
 
 
 @pytest.mark.parametrize("page", pages(), ids=["experiment", "run"])

@@ -17,8 +17,8 @@ SHADES = ("white on color(236)", "white on color(24)", "white on color(30)", "bl
 
 
 def print_map(axes: Sequence[Axis], cells: Sequence[CellSummary]) -> None:
-    """The grid with the first axis downwards; a letter says whose program it is. An archive of other than
-    two axes is listed."""
+    """The grid as in a plot, the first axis upward and the second one across; a letter says whose program it
+    is. An archive of other than two axes is listed."""
     if len(axes) != 2:
         rows = [(str(one.cell), f"{one.fitness:.2f}", one.model) for one in cells]
         print_table(("cell", "fitness", "model"), rows)
@@ -28,12 +28,11 @@ def print_map(axes: Sequence[Axis], cells: Sequence[CellSummary]) -> None:
         letters.setdefault(cell.model, chr(ord("A") + len(letters) % 26))
     by_cell = {cell.cell: cell for cell in cells}
     most = max((cell.fitness for cell in cells), default=0.0)
-    down, across = axes
+    upward, across = axes
     width = max(8, *(len(across.label(column)) for column in range(across.bins))) + 1
-    margin = max(len(down.label(row)) for row in range(down.bins))
-    _print_line([(" " * margin, "")] + [(f"{across.label(i):>{width}}", "") for i in range(across.bins)])
-    for row in range(down.bins):
-        line = [(f"{down.label(row):>{margin}}", "")]
+    margin = max(len(upward.label(row)) for row in range(upward.bins))
+    for row in reversed(range(upward.bins)):
+        line = [(f"{upward.label(row):>{margin}}", "")]
         for column in range(across.bins):
             found = by_cell.get((row, column))
             if found is None:
@@ -42,8 +41,9 @@ def print_map(axes: Sequence[Axis], cells: Sequence[CellSummary]) -> None:
                 text = f"{found.fitness:.2f} {letters[found.model]}"
                 line.append((f"{text:>{width}}", _shade(found.fitness, most)))
         _print_line(line)
+    _print_line([(" " * margin, "")] + [(f"{across.label(i):>{width}}", "") for i in range(across.bins)])
     named = ", ".join(f"{letter} {clean(model)}" for model, letter in letters.items())
-    print(f"down: {down.measure}, across: {across.measure}" + (f"; {named}" if named else ""))
+    print(f"upward: {upward.measure}, across: {across.measure}" + (f"; {named}" if named else ""))
 
 
 def _shade(fitness: float, most: float) -> str:

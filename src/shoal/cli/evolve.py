@@ -104,7 +104,7 @@ def settings_from(
     held_out: Path | None,
     overrides: list[str],
 ) -> EvolveSettings:
-    """What file and options say together; --set comes last."""
+    """What file and options say together, --set last, and for the rest what suits the domain."""
     import json
 
     from shoal.evolve.settings import EvolveSettings
@@ -119,4 +119,4 @@ def settings_from(
     }
     # Text, numbers and lists of text are written alike in JSON and in TOML.
     options = [f"{name}={json.dumps(value)}" for name, value in given.items() if value is not None]
-    return load(EvolveSettings, config, [*options, *overrides])
+    return load(EvolveSettings, config, [*options, *overrides]).settled()

@@ -135,6 +135,8 @@ def _progress(
     def ended(progress: Progress) -> str:
         trial = progress.ended
         assert trial is not None
+        if progress.stopped:
+            return f"{trial.arm}, seed {trial.seed}: stopped after {duration(progress.seconds)}"
         how = f"failed: {clean(progress.failed, 200)}" if progress.failed else duration(progress.seconds)
         left = f"; about {duration(progress.seconds_left)} left" if progress.seconds_left else ""
         return f"{progress.finished}/{progress.total} {trial.arm}, seed {trial.seed}: {how}{left}"
@@ -160,7 +162,7 @@ def _progress(
             left = f"about {duration(progress.seconds_left)} left" if progress.seconds_left else ""
             runs = f"{progress.finished}/{progress.total}"
             bar.update(task, completed=progress.share, runs=runs, left=left)
-            if progress.failed:
+            if progress.failed or progress.stopped:
                 bar.console.print(ended(progress), markup=False, highlight=False)
 
         yield tell, lambda text: bar.console.print(text, markup=False, highlight=False)
@@ -178,6 +180,7 @@ def _print_object(progress: Progress) -> None:
         "seconds": progress.seconds,
         "seconds_left": progress.seconds_left,
         "failed": progress.failed,
+        "stopped": progress.stopped,
     }
     print(json.dumps(found), file=sys.stderr, flush=True)
 

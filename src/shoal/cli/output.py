@@ -75,9 +75,10 @@ def print_table(
 ) -> None:
     """Numbers stand to the right, text to the left and cleaned. Floats have one digit after the point, and
     None, a number that there is none of, is a dash. On a terminal, however narrow, up to `longest` characters
-    of a text are shown whole; in a pipe, where columns stay beside each other, up to LONGEST_NAME."""
-    most = longest if on_terminal() else LONGEST_NAME
-    cells = [[_cell(value, most) for value in row] for row in rows]
+    of a text are shown whole; in a pipe, where columns stay beside each other, up to LONGEST_NAME, and up to
+    `longest` in the last column, which nothing stands beside."""
+    most = [longest if on_terminal() else LONGEST_NAME] * (len(headings) - 1) + [longest]
+    cells = [[_cell(value, most[at]) for at, value in enumerate(row)] for row in rows]
     right = [
         all(isinstance(row[column], int | float | None) for row in rows) for column in range(len(headings))
     ]

@@ -82,7 +82,7 @@ def print_summary(summary: Summary, folder: Path) -> None:
     )
     print()
     print_table(
-        ("node", "round", "calls", "failed", "valid %", "placed", "received", "novel %", "cells"),
+        ("node", "rounds", "calls", "failed", "valid %", "placed", "received", "novel %", "cells"),
         [
             (
                 node.name,
@@ -114,8 +114,10 @@ def print_summary(summary: Summary, folder: Path) -> None:
             print(f"({held.refused} more could not be read)")
         points = f"{held.points_percent:.0f} % of the points"
         print(f"{held.wins} wins, {held.ties} ties, {held.losses} losses, {points}")
+    if summary.best_source:
         print(f"See it:    shoal show {folder} --best")
-        print(f"Fight it:  shoal show {folder} --best > best.red && shoal battle best.red @paper -r 100")
+        if summary.domain == "corewar":  # else `shoal battle` cannot read it
+            print(f"Fight it:  shoal show {folder} --best > best.red && shoal battle best.red @paper -r 100")
 
 
 def _mean_percent(shares: Sequence[float | None]) -> float | None:

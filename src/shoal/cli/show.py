@@ -67,10 +67,9 @@ def show(
         return
     from shoal.cli.output import print_json
     from shoal.cli.run_output import as_json, print_summary
-    from shoal.evolve.common import read_programs
     from shoal.evolve.summary import summarise
 
-    summary = summarise(run, None if held_out is None else read_programs(held_out))
+    summary = summarise(run, held_out)
     if best:
         print(_for_a_terminal(summary.best_source) if sys.stdout.isatty() else summary.best_source, end="")
     elif json:

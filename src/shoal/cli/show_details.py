@@ -110,8 +110,12 @@ def _print_group(group: Group) -> None:
 
 
 def _maker(program: Made) -> str:
+    """Who made it, where, and in which round, counted from 1; a stranger's round is not known."""
     by = clean(program.model) or "unknown"
-    return f"{by} at {clean(program.node, 24)}, round {program.round}" if program.node else by
+    if not program.node:
+        return by
+    at = f"{by} at {clean(program.node, 24)}"
+    return at if program.model == "peer" else f"{at}, round {program.round + 1}"
 
 
 def _when(program: Made, seconds: float | None) -> str:

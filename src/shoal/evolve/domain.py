@@ -105,6 +105,12 @@ class Domain(ABC):
         """Sources to begin with, by name: first opponents, seeds, and examples for the test kit."""
         return {}
 
+    @property
+    def first_opponents(self) -> tuple[str, ...]:
+        """The starters that a search begins with as opponents and seeds, unless its settings name others: all
+        that `play` can take at once."""
+        return tuple(self.starters())[: self.opponent_limit]
+
     def looks_like_code(self, line: str) -> bool:
         """Whether a line of an answer without fences may belong to a program."""
         return bool(line.strip())

@@ -7,6 +7,7 @@ from typing import Any
 
 from shoal.evolve.common import merge_in_common
 from shoal.evolve.history import read_history
+from shoal.evolve.programs import as_made, read_programs_of
 from shoal.evolve.running import load_settings
 from shoal.runs.tables import Rows
 
@@ -39,9 +40,10 @@ def export_search(run: Path, out: Path) -> dict[str, Rows]:
     (out / "warriors").mkdir(parents=True)
     if archives:
         common = merge_in_common(domain, archives)
+        programs = read_programs_of(settings, run)
         for cell, elite in sorted(common.items()):
             name = f"{'-'.join(map(str, cell))}-{elite.digest[:12]}.red"
-            (out / "warriors" / name).write_text(elite.source, encoding="utf-8")
+            (out / "warriors" / name).write_text(as_made(programs, elite), encoding="utf-8")
             elites.append(
                 {
                     "cell": " ".join(map(str, cell)),

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from shoal.errors import ConfigError
+from shoal.evolve.elite import Elite
 from shoal.evolve.learning import PEER
 from shoal.evolve.settings import EvolveSettings
 from shoal.evolve.steps import Answer, Evidence, Open, Program, Propose, Proposed, Request
@@ -28,8 +29,9 @@ MOST_LINES = 2000
 
 
 class Made(msgspec.Struct, frozen=True):
-    """A program of a run. `made_at` is the time of its maker's journal, None where nobody in the run made it;
-    `fitness` is what its maker's node measured then, against that round's opponents."""
+    """A program of a run. `round` counts from 0, as in the journals. `made_at` is the time of its maker's
+    journal, None where nobody in the run made it; `fitness` is what its maker's node measured then, against
+    that round's opponents."""
 
     digest: str
     source: str
@@ -113,6 +115,13 @@ def _read_node(path: Path, node: str, model: str, made: list[Made], others: Prog
 def _not_made(program: Program) -> Made:
     origin = program.origin
     return Made(program.digest, program.source, origin.model, origin.node, origin.round)
+
+
+def as_made(programs: Mapping[str, Made], elite: Elite) -> str:
+    """The source of an elite as its maker wrote it, with name, author and comments. A received
+    champion is kept in its plain form, so the copy in an archive may lack them."""
+    known = programs.get(elite.digest)
+    return elite.source if known is None else known.source
 
 
 def find_program(programs: Mapping[str, Made], beginning: str) -> Made:

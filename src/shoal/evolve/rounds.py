@@ -35,7 +35,7 @@ class RoundPlan:
         self._parse = lru_cache(maxsize=512)(domain.parse)
         self._initial = [
             Program(candidate.digest, candidate.source, Origin(STARTER))
-            for candidate in (self._parse(starters[name]) for name in settings.opponents)
+            for candidate in (self._parse(starters[name]) for name in settings.initial_opponents(domain))
         ]
         self.most_remembered = max(LEAST_REMEMBERED, settings.history)
 

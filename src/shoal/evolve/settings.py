@@ -89,7 +89,7 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
     new_share: Share = 0.1  # of the calls, for programs from scratch
     warm_start: Count = 8  # programs from scratch that begin a round, at most a quarter of its calls
-    opponents: tuple[str, ...] = ("imp",)  # initial opponents, by the names of starters
+    opponents: tuple[str, ...] | None = None  # initial ones, by the names of starters; else the domain's
     history: Count = 20  # own and received champions each that stay as opponents and seeds
     most_opponents: Positive | None = None  # besides what the core has room for
     seed_opponents: bool = True  # the initial opponents are placed in each new archive
@@ -149,21 +149,29 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
                     f"prices.{model}: {rates[0]:g} and {rates[1]:g}: give dollars per million tokens, in and "
                     "out, none of them below 0"
                 )
-        starters = domain.starters()
-        unknown = [name for name in self.opponents if name not in starters]
+        starters, opponents = domain.starters(), self.initial_opponents(domain)
+        unknown = [name for name in opponents if name not in starters]
         if unknown:
             known = ", ".join(starters) or "none"
             raise ConfigError(f"opponents: no starter is called {unknown[0]!r}: known are {known}")
         if self.held_out is not None and not Path(self.held_out).is_dir():
             raise ConfigError(f"held_out: {self.held_out} is not a folder: name one with programs in it")
         limit = domain.opponent_limit
-        if limit is not None and len(self.opponents) > limit:
-            given = len(self.opponents)
-            raise ConfigError(f"opponents: {given} are given, and the core has room for {limit}")
+        if limit is not None and len(opponents) > limit:
+            raise ConfigError(f"opponents: {len(opponents)} are given, and the core has room for {limit}")
 
     def open_domain(self, threads: int | None = 1) -> Domain:
         """The domain. One thread for each evaluation suits a search, where several run beside each other."""
         return self.corewar.domain(threads) if self.domain == "corewar" else find_domain(self.domain)
+
+    def initial_opponents(self, domain: Domain) -> tuple[str, ...]:
+        """The starters that everyone meets from the first round on."""
+        return domain.first_opponents if self.opponents is None else self.opponents
+
+    def settled(self) -> EvolveSettings:
+        """The same with everything written out that the domain has a say in, so that a run's folder tells it
+        whatever becomes of the domain."""
+        return msgspec.structs.replace(self, opponents=self.initial_opponents(self.open_domain()))
 
     def node_names(self) -> list[str]:
         """One name per model: its number and what people call the model."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -21,6 +21,7 @@ from shoal.evolve.domain import Domain
 from shoal.evolve.elite import MIXED, Axis, Cell
 from shoal.evolve.history import Event, NodeHistory, read_history
 from shoal.evolve.metrics import Contribution, Fill, contributions, coverage, merge_raw, qd_score
+from shoal.evolve.programs import as_made, read_programs_of
 from shoal.evolve.rounds import STARTER
 from shoal.evolve.running import load_settings
 from shoal.evolve.settings import EvolveSettings
@@ -85,7 +86,8 @@ class Point(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """`microdollars` is None where a model's price is unknown. `best_source` is best by common fitness."""
+    """`microdollars` is None where a model's price is unknown. `best_source` is best by common fitness, as
+    its maker wrote it where that was a node of the run. `held_out` is None where there is nobody to fight."""
 
     finished: bool
     coverage: float
@@ -110,11 +112,12 @@ class Summary(msgspec.Struct, frozen=True):
     cells_common: list[CellSummary]
     curve: list[Point]
     held_out: HeldOut | None
+    domain: str = "corewar"
 
 
-def summarise(folder: Path, held_out: Mapping[str, str] | None = None) -> Summary:
-    """The run in `folder`. `held_out` are programs by name that its best one is fought against; without
-    them those of the settings, or the domain's starters."""
+def summarise(folder: Path, held_out: Path | None = None) -> Summary:
+    """The run in `folder`. `held_out` is a folder with programs that its best one is fought against; without
+    it those of the settings, or the domain's starters."""
     settings = load_settings(folder)
     domain = settings.open_domain(threads=None)
     histories = read_history(settings, folder, domain)
@@ -139,7 +142,7 @@ def summarise(folder: Path, held_out: Mapping[str, str] | None = None) -> Summar
         coverage_common=coverage(common),
         best=max((cell.fitness for cell in cells_raw), default=0.0),
         best_common=0.0 if best is None else common.fitness(best),
-        best_source="" if best is None else best.source,
+        best_source="" if best is None else as_made(read_programs_of(settings, folder), best),
         best_model="" if best is None else _maker(makers, best.digest, best.origin.model)[0],
         calls=spent["calls"],
         tokens=spent["tokens"],
@@ -153,6 +156,7 @@ def summarise(folder: Path, held_out: Mapping[str, str] | None = None) -> Summar
         cells_common=cells_common,
         curve=_curve(events, raw.capacity),
         held_out=None if best is None else _held_out(settings, domain, best.source, held_out),
+        domain=domain.name,
     )
 
 
@@ -267,15 +271,14 @@ def _curve(events: Sequence[Event], capacity: int) -> list[Point]:
     return points
 
 
-def _held_out(
-    settings: EvolveSettings, domain: Domain, source: str, given: Mapping[str, str] | None
-) -> HeldOut | None:
+def _held_out(settings: EvolveSettings, domain: Domain, source: str, given: Path | None) -> HeldOut | None:
     if given is not None:
-        return fight_held_out(domain, source, given, "held out")
+        return fight_held_out(domain, source, read_programs(given), str(given))
     if settings.held_out is not None:
         folder = Path(settings.held_out)
         return fight_held_out(domain, source, read_programs(folder), folder.name)
-    return fight_held_out(domain, source, domain.starters(), STARTERS)
+    starters = domain.starters()
+    return fight_held_out(domain, source, starters, STARTERS) if starters else None
 
 
 def _is_priced(settings: EvolveSettings) -> bool:

@@ -42,7 +42,8 @@ SECONDS_BETWEEN_MARKS = 10.0
 @dataclass(frozen=True, slots=True)
 class Progress:
     """Where the experiment stands. `ended` names the run that has just ended, if this is why it is told;
-    `failed` is why it failed. `seconds_left` is None until there is something to go by."""
+    `failed` is why it failed, and `stopped` says that it was asked to end before it was done. `seconds_left`
+    is None until there is something to go by."""
 
     finished: int
     total: int
@@ -51,6 +52,7 @@ class Progress:
     ended: Trial | None = None
     seconds: float = 0.0
     failed: str = ""
+    stopped: bool = False
 
 
 class _Message(msgspec.Struct):
@@ -103,11 +105,13 @@ def run_trials(
                     continue
                 del running[receiving]
                 receiving.close()
-                if _conclude(experiment, one, asked_to_stop):
+                done = _conclude(experiment, one, asked_to_stop)
+                if done:
                     pace.finish(one)
-                seconds = time.monotonic() - one.started
+                seconds, failed = time.monotonic() - one.started, one.failed or ""
                 progress = pace.progress(running.values())
-                tell(replace(progress, ended=one.trial, seconds=seconds, failed=one.failed or ""))
+                stopped = not done and not failed
+                tell(replace(progress, ended=one.trial, seconds=seconds, failed=failed, stopped=stopped))
     finally:
         for one in running.values():
             one.process.kill()

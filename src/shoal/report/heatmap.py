@@ -1,6 +1,7 @@
 """Archives as grids: how fit the elite of each cell is, and whose it is.
 
-Two axes are drawn as a grid; an archive with another number of axes is told in words.
+Two axes are drawn as a grid, the first one upward and the second one across; an archive with another number
+of axes is told in words.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def _filled(archive: ArchiveMap) -> str:
 def _grid(archive: ArchiveMap, paint: Callable[[MapCell], tuple[str, str, float]]) -> Markup:
     if len(archive.axes) != 2:
         return element("p", f"An archive with {len(archive.axes)} axes is not drawn.")
-    across, upward = archive.axes
+    upward, across = archive.axes
     columns, rows = len(across.edges) + 1, len(upward.edges) + 1
     wide, high = (WIDTH - LEFT - RIGHT) / columns, 32
     height = TOP + high * rows + BOTTOM
@@ -76,7 +77,8 @@ def _grid(archive: ArchiveMap, paint: Callable[[MapCell], tuple[str, str, float]
         parts.append(label(bin_label(across, column), x, low + 14, anchor="middle", class_="bin"))
     for cell in archive.cells:
         text, fill, strength = paint(cell)
-        x, y = LEFT + wide * cell.cell[0], TOP + high * (rows - 1 - cell.cell[1])
+        row, column = cell.cell
+        x, y = LEFT + wide * column, TOP + high * (rows - 1 - row)
         style = f"fill:{fill};fill-opacity:{strength:.2f}"
         parts.append(element("rect", x=x, y=y, width=wide - 1.5, height=high - 1.5, style=style))
         class_ = "on-dark" if strength >= DARK_FROM else "value"

@@ -51,6 +51,8 @@ class Expansion:
         self._stream = Stream(lines, report)
         self._loops: list[_Loop] = []
         self._open_text: list[list[Token]] | None = None
+        self._label_place: tuple[Line, int] | None = None
+        """Where the newest of the pending labels stands."""
         self._ended = False
 
     def run(self) -> None:
@@ -123,6 +125,8 @@ class Expansion:
                     f"label {shown(name)} is one too many: at most {limits.LABELS_AT_ONCE} name one thing",
                     "Remove labels.",
                 )
+            else:
+                self._label_place = stream.line, stream.column
 
     def _no_instruction(self, token: Token) -> None:
         """Something stands where an opcode should: mostly an opcode was misspelt and taken for a label."""
@@ -136,7 +140,9 @@ class Expansion:
         else:
             message = f"{shown(token.text)} cannot begin an instruction"
             remedy = "Begin a line with a label or an instruction; put ';' before a comment."
-        self._report.problem(self._stream.line, self._stream.column, message, remedy)
+        place = self._label_place if meant else None
+        line, column = place or (self._stream.line, self._stream.column)
+        self._report.problem(line, column, message, remedy)
 
     def _keyword(self, keyword: str, token: Token) -> None:
         stream, symbols = self._stream, self._symbols

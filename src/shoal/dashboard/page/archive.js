@@ -82,7 +82,7 @@ export class ArchiveView {
     return found;
   }
 
-  // The grid: first axis downward, second across; further axes repeat the columns.
+  // The grid: first axis upward, second across; further axes repeat the columns.
   lay(axes, shown) {
     const sides = axes.map((axis) => [axis.measure, axis.labels]);
     if (!sides.length) {
@@ -98,24 +98,24 @@ export class ArchiveView {
       this.map.replaceChildren(element("p", { class: "empty" }, "No program holds a cell yet."));
       return;
     }
-    const [down, ...others] = sides.length > 1 ? sides : [["", [""]], sides[0]];
+    const [upward, ...others] = sides.length > 1 ? sides : [["", [""]], sides[0]];
     let columns = [[[], ""]];
     for (const [, labels] of others) {
       columns = columns.flatMap(([bins, text]) => labels.map((label, bin) => [[...bins, bin], text ? `${text} / ${label}` : label])).slice(0, 1296);
     }
-    const rows = down[1].map((label, bin) => element("tr", {},
+    const rows = upward[1].map((label, bin) => element("tr", {},
       element("th", { scope: "row", class: "row" }, label),
       columns.map(([bins, text]) => {
         const key = (sides.length > 1 ? [bin, ...bins] : bins).join(",");
-        const title = sides.length > 1 ? `${down[0]} ${label}, ${others.map(([measure]) => measure).join(" / ")} ${text}` : `${others[0][0]} ${text}`;
+        const title = sides.length > 1 ? `${upward[0]} ${label}, ${others.map(([measure]) => measure).join(" / ")} ${text}` : `${others[0][0]} ${text}`;
         const button = element("button", { class: "cell unfilled", type: "button", "data-cell": key, onclick: () => this.choose(key), onkeydown: (event) => this.move(event, key) });
         this.cells.set(key, { button, title, text: "" });
         return element("td", {}, button);
       }))).reverse(); // much is on top, as in a plot
     this.map.replaceChildren(element("table", { class: "grid-map" },
       element("tbody", {}, rows),
-      element("tfoot", {}, element("tr", {}, element("th", { class: "row" }, down[0] ? `${down[0]} ↑` : ""), columns.map(([, text]) => element("th", { scope: "col" }, text))))));
-    this.hint.textContent = `${down[0] ? `Upward: ${down[0]}. ` : ""}Across: ${others.map(([measure]) => measure).join(", then ")}. ` +
+      element("tfoot", {}, element("tr", {}, element("th", { class: "row" }, upward[0] ? `${upward[0]} ↑` : ""), columns.map(([, text]) => element("th", { scope: "col" }, text))))));
+    this.hint.textContent = `${upward[0] ? `Upward: ${upward[0]}. ` : ""}Across: ${others.map(([measure]) => measure).join(", then ")}. ` +
       "Arrow keys move, Enter chooses. Merged cells hold the best program as its own node measured it, against its own opponents.";
   }
 

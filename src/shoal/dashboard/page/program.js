@@ -68,7 +68,8 @@ export class ProgramPanel {
       source,
       element("h3", {}, "Lineage"),
       element("ol", { class: "lineage" }, lineage.map((one, index) => element("li", {}, element("button", { onclick: () => choose(index) },
-        `${one.digest.slice(0, 10)}  ${one.model === "peer" ? `peer ${store.authorName(run, one.node)}` : one.model || "unknown"}, round ${one.round + 1}` +
+        `${one.digest.slice(0, 10)}  ${one.model === "peer" ? `peer ${store.authorName(run, one.node)}` : one.model || "unknown"}` +
+        `${one.node && one.model !== "peer" ? `, round ${one.round + 1}` : ""}` +
         `${one.fitness === null ? "" : `, fitness ${number(one.fitness)}`}`)))),
     ];
   }

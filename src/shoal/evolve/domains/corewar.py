@@ -119,6 +119,11 @@ class CoreWar(Domain):
         found = {name: starter_source(name) for name in starter_names()}
         return {name: source for name, source in found.items() if self._assembles(source)}
 
+    @property
+    def first_opponents(self) -> tuple[str, ...]:
+        """DRQ's: the imp alone."""
+        return ("imp",)
+
     def parse(self, text: str) -> Candidate:
         with self._parsing:
             known = self._parsed.get(text)
