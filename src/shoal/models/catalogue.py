@@ -76,7 +76,7 @@ async def _listed(name: str, environment: Mapping[str, str] | None, seconds: flo
 def _local(spec: Spec, listed: Listed) -> Listed:
     preset = PRESETS.get(spec.name)
     if preset is not None:
-        note = f"{preset.title}, {preset.size >> 20} MB, {preset.licence}"
+        note = f"{preset.title}, {preset.size // 10**6} MB, {preset.licence}"
         listed = msgspec.structs.replace(listed, note=note)
         if preset.find() is None:
             return msgspec.structs.replace(listed, status="not installed", remedy=preset.command())

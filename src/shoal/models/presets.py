@@ -74,7 +74,7 @@ class Preset(msgspec.Struct, frozen=True):
             joined.parent.mkdir(parents=True, exist_ok=True)
             if shutil.disk_usage(joined.parent).free < self.size + (64 << 20):
                 raise ConfigError(
-                    f"{joined.parent} has no room for {self.size >> 20} MB: set SHOAL_CACHE elsewhere"
+                    f"{joined.parent} has no room for {self.size // 10**6} MB: set SHOAL_CACHE elsewhere"
                 )
             digest = hashlib.sha256()
             descriptor, aside = tempfile.mkstemp(dir=joined.parent, prefix=joined.name)
