@@ -7,9 +7,6 @@ cache, as a plain model folder; it appears there whole or not at all.
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +18,7 @@ from shoal.models.presets import PRESETS, cache_folder
 from shoal.models.registry import check_model, local_settings
 from shoal.models.remote import import_package
 from shoal.models.specification import Spec
+from shoal.train.policy.caching import made_whole
 
 CONVERSION = 1
 """Part of the name of unpacked folders: a new number makes old ones be unpacked anew."""
@@ -233,24 +231,9 @@ def _unpack(file: Path, folder: Path, spec: str) -> None:
     plain = type(quantised)(config)
     plain.load_state_dict(quantised.state_dict())
     plain.generation_config = quantised.generation_config
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}"))
-        try:
-            with quiet():
-                plain.save_pretrained(aside)
-                tokenizer.save_pretrained(aside)
-            os.replace(aside, folder)
-        except OSError:
-            # Another process may have unpacked the same file meanwhile: its folder is as good.
-            if not folder.is_dir():
-                raise
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
-    except OSError as error:
-        raise ConfigError(
-            f"{folder} cannot be written ({error.strerror}): free some room or set SHOAL_CACHE elsewhere"
-        ) from None
+    with made_whole(folder) as aside, quiet():
+        plain.save_pretrained(aside)
+        tokenizer.save_pretrained(aside)
 
 
 def _digest(path: Path) -> str:

@@ -12,9 +12,6 @@ of, so a changed recipe is made anew.
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +19,7 @@ import msgspec
 
 from shoal.errors import ConfigError
 from shoal.models.presets import cache_folder
+from shoal.train.policy.caching import made_whole
 from shoal.train.policy.tiny_tokenizers import make_tokenizer
 from shoal.train.policy.warm_up import Lesson, Tell, WarmUp, lesson_texts, warm_up
 
@@ -118,22 +116,8 @@ def tiny_folder(name: str, tell: Tell | None = None) -> Path:
 
 def make_folder(recipe: Recipe, folder: Path, tell: Tell | None = None) -> None:
     """Makes the weights and the tokenizer, and puts them at `folder`."""
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
-        try:
-            _write(recipe, aside, tell)
-            os.replace(aside, folder)
-        except OSError:
-            # Another process may have made the same policy meanwhile: its folder is as good.
-            if not folder.is_dir():
-                raise
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
-    except OSError as error:
-        raise ConfigError(
-            f"{folder} cannot be written ({error.strerror}): set SHOAL_CACHE elsewhere"
-        ) from None
+    with made_whole(folder) as aside:
+        _write(recipe, aside, tell)
 
 
 def _write(recipe: Recipe, folder: Path, tell: Tell | None) -> None:
