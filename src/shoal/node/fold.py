@@ -158,6 +158,31 @@ class Fold(Generic[State, Request, Answer, Evidence]):
             self.absorbed = content.turn
         self.need = MayAsk(self.asked + 1)
 
+    def read(self, arrived: Arrived) -> Received:
+        """The item as it stands in the journal; RunError if it is none of the application's."""
+        kind = self._application.kinds.get(arrived.kind)
+        if kind is None:
+            raise RunError(f"the journal has an item of kind {arrived.kind!r}, unknown to the application.")
+        return Received(
+            author=arrived.author,
+            kind=arrived.kind,
+            item=decode_payload(arrived.item, kind.struct, f"an item of kind {arrived.kind!r}"),
+            epoch=arrived.epoch,
+            seq=arrived.seq,
+            index=arrived.index,
+            made_at=arrived.made_at,
+            arrived_at=arrived.arrived_at,
+            digest=bytes.fromhex(arrived.digest),
+        )
+
+    def arrive(self, arrived: Arrived, received: Received) -> None:
+        """Takes in an item that is in the journal; `received` is what `read` made of it. The same as feeding
+        the record, for whoever has read it already."""
+        self._arrived.append(received)
+        self._seen[_name_of(arrived)] = None
+        if len(self._seen) > MOST_REMEMBERED_ITEMS:
+            self._seen.popitem(last=False)
+
     def has_arrived(self, received: Received) -> bool:
         """Whether this very item is in the journal already; the newest MOST_REMEMBERED_ITEMS are
         remembered."""
@@ -219,10 +244,7 @@ class Fold(Generic[State, Request, Answer, Evidence]):
             case Answered() | Missed():
                 self._land(content, record)
             case Arrived():
-                self._arrived.append(self._received(content))
-                self._seen[_name_of(content)] = None
-                if len(self._seen) > MOST_REMEMBERED_ITEMS:
-                    self._seen.popitem(last=False)
+                self.arrive(content, self.read(content))
             case Asked() | Shared() | TurnBegun() | VerdictGiven() | Note():
                 return False
         return True
@@ -273,22 +295,6 @@ class Fold(Generic[State, Request, Answer, Evidence]):
             what = f"the evidence of turn {given.turn}"
             evidence = decode_payload(given.evidence, self._application.evidence_type, what)
         return Verdict(given.accepted, given.reason, evidence)
-
-    def _received(self, arrived: Arrived) -> Received:
-        kind = self._application.kinds.get(arrived.kind)
-        if kind is None:
-            raise RunError(f"the journal has an item of kind {arrived.kind!r}, unknown to the application.")
-        return Received(
-            author=arrived.author,
-            kind=arrived.kind,
-            item=decode_payload(arrived.item, kind.struct, f"an item of kind {arrived.kind!r}"),
-            epoch=arrived.epoch,
-            seq=arrived.seq,
-            index=arrived.index,
-            made_at=arrived.made_at,
-            arrived_at=arrived.arrived_at,
-            digest=bytes.fromhex(arrived.digest),
-        )
 
 
 def _name_of(item: Received | Arrived | VerdictGiven) -> ItemName:

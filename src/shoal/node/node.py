@@ -55,7 +55,6 @@ from shoal.runs.records import (
     Stopped,
     TurnBegun,
     VerdictGiven,
-    decode_payload,
     encode_payload,
     kind_of,
 )
@@ -293,20 +292,13 @@ class Node(Generic[State, Request, Answer, Evidence]):
     def _gather(self, now: float) -> None:
         if self.exchange is None:
             return
-        arrived = []
+        found = []
         for received in self.exchange.gather(self.settings.gather_limit):
             # A restarted exchange hands out again what it fetches again; what is in the journal came already.
-            kind = self.application.kinds.get(received.kind)
-            if kind is None or self.fold.has_arrived(received):
+            if self.application.kinds.get(received.kind) is None or self.fold.has_arrived(received):
                 continue
             try:
-                item = encode_payload(received.item, "an item")
-                decode_payload(item, kind.struct, "an item")
-            except RunError:  # e.g. an infinite number: nothing foreign stops a node, also not on resume
-                self.exchange.credit(received, "rejected", "cannot be journaled")
-                continue
-            arrived.append(
-                Arrived(
+                arrived = Arrived(
                     author=received.author,
                     kind=received.kind,
                     epoch=received.epoch,
@@ -315,12 +307,16 @@ class Node(Generic[State, Request, Answer, Evidence]):
                     made_at=received.made_at,
                     arrived_at=received.arrived_at,
                     digest=received.digest.hex(),
-                    item=item,
+                    item=encode_payload(received.item, "an item"),
                 )
-            )
-        if arrived:
-            for record in self.journal.append_all(kind_of(arrived[0]), now, arrived):
-                self.fold.feed(record)
+                found.append((arrived, self.fold.read(arrived)))
+            except RunError:  # e.g. an infinite number: nothing foreign stops a node, also not on resume
+                self.exchange.credit(received, "rejected", "cannot be journaled")
+        if found:
+            # Into the fold goes what can be read in the journal, not what the exchange handed out.
+            self.journal.append_all(kind_of(found[0][0]), now, [arrived for arrived, _ in found])
+            for arrived, item in found:
+                self.fold.arrive(arrived, item)
 
     def _verify(self, turn: Turn, received: Received, now: float) -> None:
         verdict: Verdict[Evidence]
