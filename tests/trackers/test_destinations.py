@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import threading
+import time
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -42,6 +46,29 @@ def test_a_missing_package_is_one_teaching_line(kind: str, monkeypatch: pytest.M
         open_tracker(f"{kind}:x")
     assert f"pip install '.[{kind}]'" in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_a_disk_that_takes_no_more_is_one_error_and_no_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("tensorboard")
+    traced: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", traced.append)
+    tracker = open_tracker(f"tensorboard:{tmp_path / 'curves'}")
+    tracker.log("1-bomber", 1, {"cells": 4.0})
+    shutil.rmtree(tmp_path / "curves")  # what is written next fails in the library's own thread
+
+    def go_on() -> None:
+        for step in range(2, 100):
+            tracker.log("1-bomber", step, {"cells": 4.0})
+            time.sleep(0.1)
+
+    with pytest.raises(FileNotFoundError):
+        go_on()
+    with suppress(OSError):
+        tracker.close()
+    assert not traced
+    assert threading.excepthook == traced.append
 
 
 def test_tensorboard_reads_its_event_files(tmp_path: Path) -> None:

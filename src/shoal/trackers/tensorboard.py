@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from shoal.errors import ConfigError
 from shoal.trackers.base import import_for
 
+WRITER = "tensorboard.summary.writer.event_file_writer"
 FLUSH_SECONDS = 1.0
 _UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -23,10 +25,12 @@ class TensorBoardTracker:
 
     def __init__(self, place: str) -> None:
         self._folder = Path(place)
-        self._writer = import_for(self.name, "tensorboard.summary.writer.event_file_writer").EventFileWriter
+        self._writer = import_for(self.name, WRITER).EventFileWriter
         self._event = import_for(self.name, "tensorboard.compat.proto.event_pb2").Event
         self._summary = import_for(self.name, "tensorboard.compat.proto.summary_pb2").Summary
         self._open: dict[str, Any] = {}
+        self._hook = threading.excepthook
+        threading.excepthook = self._end_of_a_thread
 
     def log(self, series: str, step: int, values: Mapping[str, float]) -> None:
         writer = self._open.get(series)
@@ -37,9 +41,19 @@ class TensorBoardTracker:
         writer.add_event(self._event(wall_time=time.time(), step=step, summary=summary))
 
     def close(self) -> None:
-        for writer in self._open.values():
-            writer.close()
-        self._open.clear()
+        try:
+            for writer in self._open.values():
+                writer.close()
+        finally:
+            self._open.clear()
+            threading.excepthook = self._hook
+
+    def _end_of_a_thread(self, arguments: threading.ExceptHookArgs) -> None:
+        """A disk that is full ends the library's own thread, and is then raised to whoever writes next: that
+        one says so, in one line."""
+        is_theirs = type(arguments.thread).__module__ == WRITER
+        if not (is_theirs and isinstance(arguments.exc_value, OSError)):
+            self._hook(arguments)
 
     def _begin(self, series: str) -> Any:
         folder = self._folder.joinpath(*(folder_name(part) for part in series.split("/")))
