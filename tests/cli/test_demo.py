@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from shoal.errors import ConfigError
 from shoal.evolve import running as searching
 from shoal.evolve.settings import EvolveSettings
 from shoal.models import PRESETS
+from shoal.runs.folder import OWNER
+from shoal.runs.lock import claim, release
 from shoal.train import running as learning
 from shoal.train.settings import TrainSettings
 from tests.cli.conftest import Shoal
@@ -73,7 +76,7 @@ def test_one_page_with_both_parts(shoal: Shoal, tmp_path: Path) -> None:
     assert "Search: " in done.out
     assert "Training: held-out reward" in done.out
     assert str(out / "report.html") in done.out
-    assert sorted(path.name for path in out.iterdir()) == ["evolve", "report.html", "train"]
+    assert sorted(path.name for path in out.iterdir()) == [".demo", "evolve", "report.html", "train"]
     page = (out / "report.html").read_text()
     assert page.count("<!doctype html>") + page.count("<!DOCTYPE html>") == 1
     assert "1-bomber" in page
@@ -135,6 +138,25 @@ def test_nothing_but_a_demo_is_cleared(shoal: Shoal, tmp_path: Path) -> None:
     done = shoal("demo", "--out", tmp_path / "thesis.tex")
     assert done.code == 2
     assert "is a file" in done.err
+    (tmp_path / "thesis.tex").unlink()
+    done = shoal("demo", "--out", tmp_path)
+    assert done.code == 2
+    assert "holds evolve, which no demo put there" in done.err
+    assert (tmp_path / "evolve").is_dir(), "a run of one's own"
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_demo_that_goes_on_is_left_alone(shoal: Shoal, tmp_path: Path) -> None:
+    (tmp_path / "train").mkdir()
+    (tmp_path / ".demo").touch()
+    owner = claim(tmp_path / "train" / OWNER, os.O_RDWR | os.O_CREAT, "")
+    try:
+        done = shoal("demo", "--out", tmp_path)
+    finally:
+        release(owner)
+    assert done.code == 2
+    assert "is going on" in done.err
+    assert (tmp_path / "train" / OWNER).exists()
 
 
 @pytest.mark.usefixtures("tiny")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -12,6 +14,8 @@ from shoal.train.policy.base import Learning, Learnt
 from shoal.train.policy.table import TablePolicy
 from shoal.train.pool import PoolLimits
 from shoal.train.rollouts import Completion, RolloutGroup, TaskName
+from shoal.train.verifier.base import Refused, Scored, Scoring
+from shoal.train.verifier.direct import DirectVerifier
 from tests.train.small import Mailbox, honest_group, make_node, received, run_to_end, small, true_question
 
 
@@ -58,6 +62,69 @@ def test_no_more_than_wanted_are_used_and_the_rest_waits() -> None:
     assert last.used == 2
     assert last.verified == 2
     assert last.pool == 6
+
+
+class Sluggish(DirectVerifier):
+    """Takes too long over groups that say so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+
+    def score_all(self, scorings: Sequence[Scoring]) -> list[Scored | Refused]:
+        self.asked += len(scorings)
+        return [
+            Refused("too slow") if "slow" in one.answers else answer
+            for one, answer in zip(scorings, super().score_all(scorings), strict=True)
+        ]
+
+
+def slow_group(author: str, counter: int) -> RolloutGroup:
+    group = honest_group(author, counter)
+    return msgspec.structs.replace(group, completions=(*group.completions, Completion("slow", True)))
+
+
+def with_sluggish(mailbox: Mailbox, **changes: object):  # type: ignore[no-untyped-def]
+    node = make_node(small(evaluate_every=0, verify_budget=64, **changes), mailbox)
+    verifier = Sluggish()
+    node.application.verifier = verifier  # type: ignore[attr-defined]
+    run_to_end(node)
+    return node.state, verifier
+
+
+def test_an_author_whose_groups_take_too_long_is_left_alone_for_a_while() -> None:
+    mailbox = Mailbox()
+    for number in range(1, 61):
+        mailbox.waiting.append(received(slow_group("mallory", number), "mallory", number))
+    for number in range(1, 4):
+        mailbox.waiting.append(received(honest_group("a", number), "a", number))
+    state, verifier = with_sluggish(mailbox, steps=4, external=2)
+    assert list(state.figures.shunned) == ["mallory"]
+    assert verifier.asked <= 2 + 3, "those of the first draw, and nothing of mallory's afterwards"
+    assert all(entry.author != "mallory" for entry in state.pool)
+
+
+def test_a_few_that_take_too_long_end_the_walk() -> None:
+    mailbox = Mailbox()
+    for number, name in enumerate("bcdefghijk", start=1):
+        mailbox.waiting.append(received(slow_group(name, 1), name, number))
+    state, verifier = with_sluggish(mailbox, steps=1, external=4)
+    last = state.figures.last
+    assert verifier.asked == last.verified == 4, "the first draw, which is asked together, and no more"
+    assert (last.refused, last.used) == ({"too slow": 4}, 0)
+
+
+def test_a_step_verifies_for_a_limited_time_and_the_rest_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    mailbox, ticks = Mailbox(), itertools.count()
+    for number, name in enumerate("bcdefghijk", start=1):
+        mailbox.waiting.append(received(honest_group(name, 1, right=4, wrong=0), name, number))
+    node = make_node(small(evaluate_every=0, verify_budget=64, steps=1, external=4), mailbox)
+    monkeypatch.setattr(node.application, "_clock", lambda: 6.0 * next(ticks))
+    run_to_end(node)
+    last = node.state.figures.last
+    assert last.refused == {"no time left in this step": 2}, "after two draws of six seconds each"
+    assert (last.verified, last.pool) == (10, 2)
+    assert node.state.figures.shunned == {}
 
 
 def test_groups_without_information_are_dropped() -> None:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 SMALL_MODELS = ("local:smollm2", "local:gemma3-270m")
 
+RUNS = ("evolve", "train")
+MARK = ".demo"
+"""A file that says whose the runs beside it are."""
+
 
 def demo(
     out: Annotated[
@@ -135,22 +139,30 @@ def settings_of(llm: bool, seed: int) -> tuple[EvolveSettings, TrainSettings]:
 
 
 def _clear(out: Path) -> None:
-    """Removes an earlier demo, and nothing else."""
+    """Removes an earlier demo, and nothing else: what has the mark of one, and is not going on."""
     from shoal.errors import ConfigError
+    from shoal.runs.folder import OWNER
+    from shoal.runs.lock import is_in_use
 
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out} is a file: name a folder with --out")
     others = (
-        [path.name for path in out.iterdir() if path.name not in ("evolve", "train", "report.html")]
+        [path.name for path in out.iterdir() if path.name not in (*RUNS, "report.html", MARK)]
         if out.is_dir()
         else []
     )
+    if not (out / MARK).exists():
+        others += [name for name in RUNS if (out / name).exists()]
     if others:
         raise ConfigError(f"{out} holds {others[0]}, which no demo put there: name another folder with --out")
-    for name in ("evolve", "train"):
-        if (out / name / "config.toml").is_file():
+    for name in RUNS:
+        if is_in_use(out / name / OWNER):
+            raise ConfigError(f"{out / name} is going on: wait for it, or name another folder with --out")
+    for name in RUNS:
+        if (out / name).is_dir():
             shutil.rmtree(out / name)
     out.mkdir(parents=True, exist_ok=True)
+    (out / MARK).touch()
 
 
 def next_commands(out: Path, parts: Sequence[str], *, has_program: bool) -> list[str]:

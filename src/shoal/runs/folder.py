@@ -31,7 +31,7 @@ from shoal.runs.lock import claim, release
 
 CONFIG = "config.toml"
 VERSIONS = "versions.json"
-_OWNER = ".owner"
+OWNER = ".owner"
 MOST_NAMED = 5
 """Runs that a message about another folder names."""
 _NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -150,7 +150,7 @@ def versions() -> dict[str, str]:
 
 def _claim(path: Path) -> int:
     return claim(
-        path / _OWNER,
+        path / OWNER,
         os.O_RDWR | os.O_CREAT,
         f"{path}: another process is running this run. Stop it first; reading needs no lock.",
     )

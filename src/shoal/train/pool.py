@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Annotated
 
 import msgspec
 
@@ -70,10 +71,10 @@ class Entry(msgspec.Struct):
 class PoolLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`staleness`: most steps that a group may wait here."""
 
-    groups: int = 1024
-    author_groups: int = 128
-    bytes: int = 32 << 20
-    staleness: int = 50
+    groups: Annotated[int, msgspec.Meta(ge=1)] = 1024
+    author_groups: Annotated[int, msgspec.Meta(ge=1)] = 128
+    bytes: Annotated[int, msgspec.Meta(ge=1)] = 32 << 20
+    staleness: Annotated[int, msgspec.Meta(ge=0)] = 50
 
 
 class Kept(msgspec.Struct):
@@ -145,6 +146,13 @@ class Pool:
     def remove(self, entry: Entry) -> None:
         if self._entries.pop(entry.order, None) is not None:
             self._bytes -= entry.size
+
+    def forget(self, author: str) -> int:
+        """Removes everything of one author; says how much that was."""
+        theirs = [entry for entry in self._entries.values() if entry.author == author]
+        for entry in theirs:
+            self.remove(entry)
+        return len(theirs)
 
     def drop_stale(self, step: int) -> int:
         """Removes what has waited too long at `step`; says how much that was."""

@@ -82,12 +82,14 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     tokens: Positive | None = None  # most tokens that one node generates
     evaluate_every: Count = 10  # steps; 0: never
-    held_out: Positive = 64  # tasks per family, the same for all nodes and runs
+    held_out: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)] = (
+        64  # tasks per family, the same for all nodes and runs
+    )
     checkpoint_every: Count = 20
     linger: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = (
         2.0  # seconds that a node stays after its last step
     )
-    threads: Positive = 1
+    threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 1
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
 
     def check(self) -> None:

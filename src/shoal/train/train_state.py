@@ -65,7 +65,8 @@ class Happened(msgspec.Struct, frozen=True, omit_defaults=True):
 class Figures(msgspec.Struct):
     """The plain part of the state. `step`: how many were taken; `evaluated`: at which step last; `uses`: how
     often each kind of task of others was trained on; `recent`: moving mean of the own reward by family;
-    `failed`: turns in a row that came to nothing, and `trouble` what the last one said."""
+    `failed`: turns in a row that came to nothing, and `trouble` what the last one said; `shunned`: authors
+    whose groups took too long, and until which step nothing of theirs is looked at."""
 
     local: int
     external: int
@@ -76,6 +77,7 @@ class Figures(msgspec.Struct):
     recent: dict[str, float] = {}
     failed: int = 0
     trouble: str = ""
+    shunned: dict[str, int] = {}
     last: Happened | None = None
 
 
@@ -90,6 +92,9 @@ class Gathered:
     """What is known already of that."""
     seen: int = 0
     verified: int = 0
+    slow: int = 0
+    seconds: float = 0.0
+    """Spent on verifying, by this node's own clock; only `verify` looks at it, never what is replayed."""
     found: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)

@@ -30,8 +30,16 @@ from shoal.train.selection import walk
 from shoal.train.settings import TrainSettings
 from shoal.train.steps import Answer, Evaluate, Evidence, OwnGroup, Request, Sample, SampledGroups
 from shoal.train.train_state import Figures, Gathered, Happened, TrainState
-from shoal.train.verifier.base import Problem, Refused, Scored, Scoring, Verifier
+from shoal.train.verifier.base import SLOW, STOPPED, Problem, Refused, Scored, Scoring, Verifier
 
+MOST_SLOW = 3
+"""Groups that took too long, and a step verifies no more: others' tasks may not hold it up."""
+VERIFY_SECONDS = 10.0
+"""How long a step may verify; what was drawn and not verified then waits for another step."""
+NO_TIME = "no time left in this step"
+SHUNNED_STEPS = 20
+MOST_SHUNNED = 4096
+TOOK_TOO_LONG = "author took too long"
 GIVE_UP_AFTER = 3
 """Turns in a row that come to nothing, and the node stops."""
 
@@ -60,7 +68,9 @@ class Trainer:
         open_policy: Callable[[], Policy],
         prepared: int | None = None,
         processor_time: Callable[[], float] = time.process_time,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._clock = clock
         self._prepared = prepared
         self.settings = settings
         self.plan = settings.of(index)
@@ -155,7 +165,11 @@ class Trainer:
         """Everything into the pool, unverified; then a walk through the pool that verifies what it draws."""
         figures, pool = state.figures, state.pool
         state.gathered = gathered = Gathered(seen=len(arrived))
-        gathered.dropped += pool.take_in(arrived, figures.step)
+        figures.shunned = {name: until for name, until in figures.shunned.items() if until > figures.step}
+        welcome = [one for one in arrived if one.author not in figures.shunned]
+        if len(welcome) < len(arrived):
+            gathered.dropped[TOOK_TOO_LONG] += len(arrived) - len(welcome)
+        gathered.dropped += pool.take_in(welcome, figures.step)
         if stale := pool.drop_stale(figures.step):
             gathered.dropped["stale"] += stale
         if self._must_evaluate(figures) or self.plan.is_frozen:
@@ -171,22 +185,38 @@ class Trainer:
         try:
             entries = next(path)
             while True:
-                gathered.ahead = {entry.order: entry.received() for entry in entries}
-                rewards = []
+                gathered.ahead = {
+                    entry.order: entry.received() for entry in entries if entry.author not in figures.shunned
+                }
+                rewards: list[tuple[float, ...] | None] = []
                 for entry in entries:
-                    verdict = yield gathered.ahead[entry.order]
-                    rewards.append(self._take_verdict(pool, gathered, entry, verdict))
+                    if entry.author in figures.shunned:
+                        rewards.append(None)
+                        continue
+                    verdict = yield gathered.ahead.get(entry.order) or entry.received()
+                    rewards.append(self._take_verdict(state, entry, verdict))
+                if gathered.slow >= MOST_SLOW:
+                    known = [one for one in pool if one.rewards is not None and is_informative(one.rewards)]
+                    gathered.chosen = known[: figures.external]
+                    return
                 entries = path.send(rewards)
         except StopIteration as end:
             gathered.chosen = end.value
 
     def _take_verdict(
-        self, pool: Pool, gathered: Gathered, entry: Entry, verdict: Verdict[Evidence]
+        self, state: TrainState, entry: Entry, verdict: Verdict[Evidence]
     ) -> tuple[float, ...] | None:
+        pool, gathered = state.pool, state.gathered
         gathered.verified += 1
         if not verdict.accepted or verdict.evidence is None:
-            gathered.refused[verdict.reason.partition(":")[0]] += 1
+            reason = verdict.reason.partition(":")[0]
+            gathered.refused[reason] += 1
+            if reason == NO_TIME:
+                gathered.slow = MOST_SLOW
+                return None
             pool.remove(entry)
+            if reason in (SLOW, STOPPED):
+                self._shun(state, entry.author)
             return None
         entry.rewards = verdict.evidence.rewards
         if is_informative(entry.rewards):
@@ -195,18 +225,32 @@ class Trainer:
             pool.remove(entry)
         return entry.rewards
 
+    def _shun(self, state: TrainState, author: str) -> None:
+        """Nothing more of an author whose group took too long, for a while: a step's time is not theirs."""
+        figures, gathered = state.figures, state.gathered
+        gathered.slow += 1
+        figures.shunned[author] = figures.step + SHUNNED_STEPS
+        while len(figures.shunned) > MOST_SHUNNED:
+            del figures.shunned[next(iter(figures.shunned))]
+        if dropped := state.pool.forget(author):
+            gathered.dropped[TOOK_TOO_LONG] += dropped
+
     def verify(self, state: TrainState, turn: Turn, received: Received) -> Verdict[Evidence]:
         """Makes the task anew, compares the question, scores the completions: nothing else counts."""
         gathered, name = state.gathered, order_of(received)
         if name not in gathered.verdicts:
+            if gathered.seconds > VERIFY_SECONDS:
+                return Verdict(False, NO_TIME)
             gathered.verdicts = self._verdicts(
-                gathered.ahead.values() if name in gathered.ahead else [received]
+                gathered, gathered.ahead.values() if name in gathered.ahead else [received]
             )
         return gathered.verdicts.pop(name)
 
-    def _verdicts(self, received: Iterable[Received]) -> dict[Order, Verdict[Evidence]]:
+    def _verdicts(self, gathered: Gathered, received: Iterable[Received]) -> dict[Order, Verdict[Evidence]]:
         asked = {order_of(one): self._scoring(one) for one in received}
+        began = self._clock()
         scored = iter(self.verifier.score_all([one for one in asked.values() if one is not None]))
+        gathered.seconds += self._clock() - began
         return {
             name: Verdict(False, "family is not accepted") if one is None else self._verdict(next(scored))
             for name, one in asked.items()

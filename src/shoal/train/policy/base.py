@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
 import msgspec
 
@@ -38,20 +38,20 @@ class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     takes for the length of every completion, best the sampling's max_new_tokens (0: the longest of the
     step)."""
 
-    learning_rate: float = 5e-4
+    learning_rate: Annotated[float, msgspec.Meta(ge=0, le=10)] = 5e-4
     loss: LossType = "dapo"
     level: Level = "token"
-    clip_low: float = 0.2
-    clip_high: float = 0.28
-    inner_steps: int = 1
-    kl: float = 0.0
-    gradient_norm: float = 1.0
-    micro_groups: int = 1
+    clip_low: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.2
+    clip_high: Annotated[float, msgspec.Meta(ge=0, le=100)] = 0.28
+    inner_steps: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1
+    kl: Annotated[float, msgspec.Meta(ge=0, le=1000)] = 0.0
+    gradient_norm: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 1.0
+    micro_groups: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 1
     foreign: Estimator = "as-published"
     band: float = -8.0
-    most_weight: float = 2.0
-    weight_decay: float = 0.0
-    constant_length: int = 0
+    most_weight: Annotated[float, msgspec.Meta(gt=0, le=1000)] = 2.0
+    weight_decay: Annotated[float, msgspec.Meta(ge=0, le=10)] = 0.0
+    constant_length: Annotated[int, msgspec.Meta(ge=0, le=1 << 20)] = 0
 
 
 class Sampled(msgspec.Struct, frozen=True, omit_defaults=True):

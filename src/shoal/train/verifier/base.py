@@ -11,6 +11,10 @@ from typing import Protocol
 
 import msgspec
 
+STOPPED = "the verifier was stopped"
+SLOW = "too slow"
+"""How refusals begin that cost much time: the worker had to be ended, or worked for too long."""
+
 
 class Problem(msgspec.Struct, frozen=True):
     """One task: a family with its parameters (canonical JSON) and the seed. `version` empty: whatever is

@@ -18,14 +18,13 @@ from shoal.errors import TaskError
 from shoal.train.rewards import clamp
 from shoal.train.tasks.registry import canonical_name
 from shoal.train.tasks.sums import BUILTIN
-from shoal.train.verifier.base import Posed, Problem, Refused, Scored, Scoring
+from shoal.train.verifier.base import STOPPED, Posed, Problem, Refused, Scored, Scoring
 from shoal.train.verifier.cache import VerdictCache
 from shoal.train.verifier.child import IdleError, StoppedError, Worker
 from shoal.train.verifier.judging import refused, unusable
 from shoal.train.verifier.wire import MOST_ANSWERS, MOST_QUESTION, MOST_SENT, Coverage, Orders, Request
 
 PREPARE_SECONDS = 60.0
-STOPPED = "the verifier was stopped"
 MOST_KILLERS = 256
 """Requests remembered because they stopped a worker."""
 MOST_TOGETHER = 16

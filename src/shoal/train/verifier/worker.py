@@ -22,7 +22,7 @@ from shoal.errors import ShoalError
 from shoal.train.tasks.base import Family, Puzzle
 from shoal.train.tasks.registry import open_family, registered_places
 from shoal.train.verifier import sandbox
-from shoal.train.verifier.base import Posed, Refused, Scored
+from shoal.train.verifier.base import SLOW, Posed, Refused, Scored
 from shoal.train.verifier.judging import Judge, refused
 from shoal.train.verifier.wire import (
     MOST_REPLY,
@@ -130,7 +130,8 @@ def judged(judge: Judge, watch: Watch, request: Request, orders: Orders) -> Pose
     try:
         return watch.limited(orders.answer_seconds * 4, answer, judge, watch, request, orders)
     except (OutOfTimeError, MemoryError, RecursionError) as error:
-        return refused("no question", type(error).__name__)
+        is_slow = isinstance(error, OutOfTimeError) and request.verb == "score"
+        return refused(SLOW if is_slow else "no question", type(error).__name__)
 
 
 def answer(judge: Judge, watch: Watch, request: Request, orders: Orders) -> Posed | Scored | Refused:
