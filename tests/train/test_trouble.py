@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from shoal.runs.journal import MemoryJournal
 from shoal.train.contributor import ChatModel, Person, Program, check_contributor, open_contributor
 from shoal.train.policy.base import Learning, LearningGroup, Learnt, Sampling
 from shoal.train.policy.table import TablePolicy
+from shoal.train.pool import PoolLimits
 from shoal.train.prepared import read_prepared
 from shoal.train.running import run
 from shoal.train.settings import NodeSettings, TrainSettings
@@ -221,3 +223,22 @@ def test_a_journal_of_another_node_is_refused() -> None:
     make_node(small(seed=1), journal=journal)
     with pytest.raises(RunError, match="seed"):
         make_node(small(seed=2), journal=journal)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"seed": -1}, "seed: Expected `int` >= 0"),
+        ({"selection": "zz"}, "selection: Invalid enum value 'zz'"),
+        ({"nodes": 0}, "nodes: Expected `int` >= 1"),
+        ({"steps": math.nan}, "steps: Expected `int`"),
+        ({"local": 1025}, "local: Expected `int` <= 1024"),
+        ({"learning": Learning(learning_rate=1e300)}, "learning.learning_rate: Expected `float` <= 10"),
+        ({"learning": Learning(inner_steps=0)}, "learning.inner_steps: Expected `int` >= 1"),
+        ({"pool": PoolLimits(staleness=-1)}, "pool.staleness: Expected `int` >= 0"),
+    ],
+)
+def test_bounds_hold_for_settings_made_in_python_too(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        small(**change).check()
+    assert words in str(raised.value)

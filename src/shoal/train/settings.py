@@ -94,6 +94,11 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     def check(self) -> None:
         """Refuses what can be seen to be wrong before anything is started, with the key's name."""
+        try:  # types and bounds, which hold for files and options, and not for whoever calls from Python
+            msgspec.convert(msgspec.to_builtins(self), TrainSettings)
+        except (msgspec.MsgspecError, TypeError, OverflowError) as error:
+            what, _, where = str(error).partition(" - at `$.")
+            raise ConfigError(f"{where.rstrip('`') or 'settings'}: {what}") from None
         if not self.models:
             raise ConfigError("models: name at least one, such as tiny:llama")
         if not self.tasks:
