@@ -242,3 +242,11 @@ def test_bounds_hold_for_settings_made_in_python_too(change: dict[str, Any], wor
     with pytest.raises(ConfigError) as raised:
         small(**change).check()
     assert words in str(raised.value)
+
+
+def test_a_question_moves_no_cursor_of_the_person_who_reads_it(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = iter(["1", "2"])
+    Person(lambda _: next(lines)).sample(["\x1b[31mQ\x07\u202e\x00\n1+1="], 2, Sampling(8, 1.0), 1)
+    shown = capsys.readouterr().err
+    assert "�[31mQ���\n1+1=" in shown
+    assert "\x1b" not in shown

@@ -158,7 +158,10 @@ class Person(Contributor):
     ) -> list[list[Sampled]]:
         written = []
         for question in questions:
-            print(f"\n{question}\nAnswers, one a line, 2 to {group}; an empty line ends:", file=sys.stderr)
+            print(
+                f"\n{_visible(question)}\nAnswers, one a line, 2 to {group}; an empty line ends:",
+                file=sys.stderr,
+            )
             lines: list[str] = []
             while len(lines) < group:
                 try:
@@ -176,6 +179,11 @@ class Person(Contributor):
                     print(f"An answer is expected: at least two, {len(lines)} so far.", file=sys.stderr)
             written.append([Sampled(line, True) for line in lines])
         return written
+
+
+def _visible(text: str) -> str:
+    """Text that moves no cursor and changes no colour, whatever is in it."""
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else "�" for letter in text)
 
 
 class Program(Contributor):
