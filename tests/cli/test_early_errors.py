@@ -79,3 +79,14 @@ def test_a_search_without_a_call_prints_no_empty_tables(shoal: Shoal, tmp_path: 
     assert done.code == 2
     assert done.err.count("cannot listen on tcp/192.0.2.1:7447") == 1
     assert done.out == ""
+
+
+@pytest.mark.parametrize("verb", ["show", "resume", "report"])
+def test_an_empty_config_does_not_pass_for_a_search(shoal: Shoal, tmp_path: Path, verb: str) -> None:
+    (tmp_path / "run" / "nodes").mkdir(parents=True)
+    (tmp_path / "run" / "config.toml").touch()
+    done = shoal(verb, tmp_path / "run")
+    assert done.code == 2
+    (line,) = done.err.splitlines()
+    assert "config.toml: it is empty" in line
+    assert not list((tmp_path / "run" / "nodes").iterdir())

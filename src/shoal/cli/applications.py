@@ -23,6 +23,8 @@ def application_of(folder: Path) -> Application:
         raise RunError(f"{path}: cannot be read: {error.strerror}.") from error
     except ValueError as error:  # not TOML, or not text
         raise RunError(f"{path}: this is not the config of a run: {error}.") from error
+    if not table:  # a run writes all of its settings; what was cut to nothing must not pass for the defaults
+        raise RunError(f"{path}: it is empty. Restore it from a copy of the run.")
     found = table.get("application", "evolve")
     if found == "evolve":
         return "evolve"
