@@ -193,7 +193,7 @@ class Trainer:
                     if entry.author in figures.shunned:
                         rewards.append(None)
                         continue
-                    verdict = yield gathered.ahead.get(entry.order) or entry.received()
+                    verdict = yield gathered.ahead[entry.order]
                     rewards.append(self._take_verdict(state, entry, verdict))
                 if gathered.slow >= MOST_SLOW:
                     known = [one for one in pool if one.rewards is not None and is_informative(one.rewards)]
