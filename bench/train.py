@@ -24,10 +24,10 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from bench.row import Row
 from bench.train_sharing import measure as measure_sharing
-from shoal.train.advantage import advantages
-from shoal.train.policy.base import Learning, LearningGroup, Sampling
-from shoal.train.policy.language_model import LanguageModelPolicy
-from shoal.train.policy.loading import load, weights_folder
+from shoal.policy.advantage import advantages
+from shoal.policy.base import Learning, LearningGroup, Sampling
+from shoal.policy.language_model import LanguageModelPolicy
+from shoal.policy.loading import load, weights_folder
 
 GROUP = 8
 WORDS = (

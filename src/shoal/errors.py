@@ -58,6 +58,10 @@ class TaskError(ShoalError):
     """A task's name, settings or file is not usable. The message is fit to be shown to whoever gave it."""
 
 
+class ConfineError(ShoalError):
+    """A confined worker cannot be started."""
+
+
 class ModelError(ShoalError):
     """A call to a model did not give an answer. The message is one line and never holds a key.
 

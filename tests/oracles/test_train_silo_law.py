@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
+from shoal.policy.base import LearningGroup, Policy, Sampling
+from shoal.policy.table import TablePolicy
 from shoal.runs import RunFolder, derive, derive_integer
 from shoal.swarm import Identity
-from shoal.train.policy.base import LearningGroup, Policy, Sampling
-from shoal.train.policy.table import TablePolicy
+from shoal.tasks.registry import open_family
 from shoal.train.running import run
 from shoal.train.settings import TrainSettings
-from shoal.train.tasks.registry import open_family
 from tests.train.small import last_checkpoint
 
 FIRST_EPOCH = 1_000_000
@@ -56,7 +56,7 @@ def plain_grpo(settings: TrainSettings, name: str, policy: Policy) -> list[float
 
 
 def tiny_language_model() -> Policy:
-    from shoal.train.policy.opening import open_policy
+    from shoal.policy.opening import open_policy
 
     return open_policy("tiny:llama")
 

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from shoal.node import Inline, Node, NodeSettings
+from shoal.policy.pool import Entry
+from shoal.policy.table import TablePolicy
 from shoal.runs.journal import MemoryJournal
 from shoal.swarm import Received
-from shoal.train.policy.table import TablePolicy
-from shoal.train.pool import Entry
+from shoal.tasks.judge import DirectVerifier
+from shoal.tasks.verifier import Posed, Problem
 from shoal.train.rollouts import Completion, RolloutGroup, TaskName, task_seed
 from shoal.train.sampling import Workshop
 from shoal.train.settings import TrainSettings
 from shoal.train.trainer import Trainer
-from shoal.train.verifier.base import Posed, Problem
-from shoal.train.verifier.direct import DirectVerifier
 
 AUTHOR = "author"
 EPOCH = 1_000_000

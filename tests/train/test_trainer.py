@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from shoal.policy.base import Learning, Learnt
+from shoal.policy.pool import PoolLimits
+from shoal.policy.table import TablePolicy
 from shoal.runs.journal import MemoryJournal
-from shoal.train.policy.base import Learning, Learnt
-from shoal.train.policy.table import TablePolicy
-from shoal.train.pool import PoolLimits
+from shoal.tasks.judge import DirectVerifier
+from shoal.tasks.verifier import Refused, Scored, Scoring
 from shoal.train.rollouts import Completion, RolloutGroup, TaskName
-from shoal.train.verifier.base import Refused, Scored, Scoring
-from shoal.train.verifier.direct import DirectVerifier
 from tests.train.small import Mailbox, honest_group, make_node, received, run_to_end, small, true_question
 
 
@@ -71,11 +71,11 @@ class Sluggish(DirectVerifier):
         super().__init__()
         self.asked = 0
 
-    def score_all(self, scorings: Sequence[Scoring]) -> list[Scored | Refused]:
-        self.asked += len(scorings)
+    def score(self, scorings: Sequence[Scoring]) -> list[Scored | Refused]:
+        self.asked += sum(one.foreign for one in scorings)
         return [
-            Refused("too slow") if "slow" in one.answers else answer
-            for one, answer in zip(scorings, super().score_all(scorings), strict=True)
+            Refused("too slow") if "slow" in one.texts else answer
+            for one, answer in zip(scorings, super().score(scorings), strict=True)
         ]
 
 

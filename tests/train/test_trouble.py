@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from shoal.errors import ConfigError, RunError, TaskError, TrainError
+from shoal.policy.base import Learning, LearningGroup, Learnt, Sampling
+from shoal.policy.contributor import ChatModel, Person, Program, check_contributor, open_contributor
+from shoal.policy.pool import PoolLimits
+from shoal.policy.table import TablePolicy
 from shoal.runs import RunFolder, load
 from shoal.runs.journal import MemoryJournal
-from shoal.train.contributor import ChatModel, Person, Program, check_contributor, open_contributor
-from shoal.train.policy.base import Learning, LearningGroup, Learnt, Sampling
-from shoal.train.policy.table import TablePolicy
-from shoal.train.pool import PoolLimits
 from shoal.train.prepared import read_prepared
 from shoal.train.running import run
 from shoal.train.settings import NodeSettings, TrainSettings

@@ -28,7 +28,7 @@ def models(
     from shoal.cli.output import LONGEST_COMMAND, print_json, print_table
     from shoal.evolve.domains.corewar import CoreWar
     from shoal.models import catalogue
-    from shoal.train.policy.table import CANDIDATES
+    from shoal.policy.table import CANDIDATES
     from shoal.train.settings import DEFAULT_MODELS
 
     listed = catalogue(specs or ())

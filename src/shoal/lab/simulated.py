@@ -25,6 +25,7 @@ from shoal.evolve.searcher import Searcher
 from shoal.evolve.settings import CoreWarRules, EvolveSettings
 from shoal.evolve.workshop import Workshop as SearchWorkshop
 from shoal.node import Inline, Node, NodeSettings
+from shoal.policy.table import TablePolicy
 from shoal.runs.journal import MemoryJournal
 from shoal.runs.records import Arrived, VerdictGiven, content_of
 from shoal.sim.adversaries import Adversary, Liar, Malformed
@@ -35,13 +36,12 @@ from shoal.swarm import ExchangeSettings
 from shoal.swarm.body import Entry
 from shoal.swarm.exchange import Exchange
 from shoal.swarm.kinds import Kinds
-from shoal.train.policy.table import TablePolicy
+from shoal.tasks.judge import DirectVerifier
 from shoal.train.rollouts import Completion, RolloutGroup, TaskName, rollout_kinds
 from shoal.train.sampling import Workshop as TrainWorkshop
 from shoal.train.settings import TrainSettings
 from shoal.train.train_state import TrainState
 from shoal.train.trainer import Trainer
-from shoal.train.verifier.direct import DirectVerifier
 
 INTERVAL = 5.0
 TABLES = ("table:small", "table:even", "table:odd", "table:wide")

@@ -19,11 +19,11 @@ from shoal.errors import ConfigError, RunError
 from shoal.lab.experiment import Arm, Plan, Trial
 from shoal.lab.running import Advance
 from shoal.node.drive import Stop
-from shoal.train.policy.opening import parse_policy
+from shoal.policy.opening import parse_policy
+from shoal.tasks.registry import canonical_name
 from shoal.train.running import Progress, run
 from shoal.train.settings import NOT_TRAINED, Nodes, TrainSettings
 from shoal.train.summary import summarise
-from shoal.train.tasks.registry import canonical_name
 
 MIXES = ("8/0", "6/2", "4/4", "2/6")
 CONTROLS: dict[str, str] = {

@@ -10,11 +10,11 @@ import msgspec
 
 from shoal.errors import TrainError
 from shoal.node import Own, Turn
-from shoal.train.advantage import advantages, is_informative
-from shoal.train.policy.base import LearningGroup, Learnt, Sampled
-from shoal.train.pool import Entry
-from shoal.train.rewards import rewards as rewards_of
-from shoal.train.selection import adapt, kind_of_task
+from shoal.policy.advantage import advantages, is_informative
+from shoal.policy.base import LearningGroup, Learnt, Sampled
+from shoal.policy.pool import Entry
+from shoal.policy.selection import adapt, kind_of_task
+from shoal.tasks.scoring import rewards as rewards_of
 from shoal.train.settings import NodePlan, TrainSettings
 from shoal.train.steps import Answer, Evaluated, OwnGroup, Request, Sample, SampledGroups
 from shoal.train.train_state import Figures, Gathered, Happened, TrainState

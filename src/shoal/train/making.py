@@ -20,7 +20,7 @@ from typing import NoReturn
 
 from shoal.errors import ShoalError
 from shoal.node import Stop
-from shoal.train.policy.opening import folder_to_make, make_policy_folder
+from shoal.policy.opening import folder_to_make, make_policy_folder
 from shoal.train.settings import TrainSettings
 
 LOOK_EVERY = 0.1

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from shoal.errors import ConfigError, TaskError
 from shoal.models.remote import import_package
+from shoal.policy.base import Policy
 from shoal.runs import derive_integer
-from shoal.train.policy.base import Policy
+from shoal.tasks.parameters import canonical_parameters
+from shoal.tasks.registry import canonical_name
+from shoal.tasks.verifier import Posed, Problem, Verifier
 from shoal.train.rollouts import SEED_BITS
 from shoal.train.settings import NodePlan, TrainSettings
-from shoal.train.tasks.parameters import canonical_parameters
-from shoal.train.tasks.registry import canonical_name
-from shoal.train.verifier.base import Posed, Problem, Verifier
 
 EXAMPLES = 3
 """Solved tasks of each family in a few-shot prompt."""
@@ -20,7 +20,7 @@ EXAMPLES = 3
 
 def open_verifier(settings: TrainSettings) -> Verifier:
     """A worker process of its own, where a stranger's text can do no harm."""
-    from shoal.train.verifier.process import WorkerVerifier
+    from shoal.tasks.confined import WorkerVerifier
 
     return WorkerVerifier(files=settings.files)
 
@@ -28,10 +28,10 @@ def open_verifier(settings: TrainSettings) -> Verifier:
 def open_policy(settings: TrainSettings, plan: NodePlan, verifier: Verifier) -> Policy:
     """The policy of one node, as it is before the first step."""
     if plan.is_frozen and plan.is_asked:
-        from shoal.train.contributor import Contributor, open_contributor
+        from shoal.policy.contributor import Contributor, open_contributor
 
         return Contributor(plan.model) if plan.prepared else open_contributor(plan.model)
-    from shoal.train.policy import opening
+    from shoal.policy import opening
 
     if not plan.model.startswith("table:"):
         # Several nodes share a machine; and the same number of threads gives the same sums.
@@ -57,11 +57,11 @@ def _check_model(plan: NodePlan) -> None:
         if not Path(plan.prepared).exists():
             raise ConfigError(f"{plan.prepared}: there is no such file or run folder")
     elif not (plan.is_frozen and plan.is_asked):
-        from shoal.train.policy.opening import check_policy
+        from shoal.policy.opening import check_policy
 
         check_policy(plan.model)
     else:
-        from shoal.train.contributor import check_contributor
+        from shoal.policy.contributor import check_contributor
 
         check_contributor(plan.model)
 

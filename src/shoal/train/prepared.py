@@ -19,11 +19,11 @@ from typing import Any
 import msgspec
 
 from shoal.errors import ConfigError
+from shoal.policy.base import Sampled
 from shoal.runs import RunFolder, read
 from shoal.runs.records import Answered, Asked, content_of
-from shoal.train.policy.base import Sampled
+from shoal.tasks.parameters import MOST_PARAMETERS, canonical_parameters
 from shoal.train.rollouts import MOST_COMPLETIONS
-from shoal.train.tasks.parameters import MOST_PARAMETERS, canonical_parameters
 
 MOST_LINE = 1 << 20
 MOST_GROUPS = 100_000

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 
 from shoal.errors import TaskError
 from shoal.node import Reply
+from shoal.policy.base import Policy, Sampled, Sampling
 from shoal.runs import derive_integer
-from shoal.train.extraction import answer_within
+from shoal.tasks.scoring import rewards as rewards_of
+from shoal.tasks.verifier import Posed, Problem, Scored, Scoring, Verifier
 from shoal.train.opening import problem_of
-from shoal.train.policy.base import Policy, Sampled, Sampling
 from shoal.train.prepared import Prepared
-from shoal.train.rewards import rewards as rewards_of
 from shoal.train.rollouts import SEED_BITS, TaskName, task_seed
 from shoal.train.settings import NodePlan, TrainSettings
 from shoal.train.steps import (
@@ -27,7 +27,6 @@ from shoal.train.steps import (
     SampledGroups,
 )
 from shoal.train.train_state import TrainState
-from shoal.train.verifier.base import Posed, Problem, Scored, Verifier
 
 HELD_OUT_BATCH = 32
 """Held-out tasks that are answered at a time, which bounds memory."""
@@ -102,8 +101,10 @@ class Workshop:
         return policy.sample(questions, group, sampling, seed, log_probs=self._settings.send_log_probs)
 
     def _score(self, problem: Problem, completions: Sequence[Sampled]) -> tuple[float, ...] | str:
-        answers = [answer_within(one.text, problem.family, self._settings.answers) for one in completions]
-        result = self._verifier.score(problem, answers, foreign=self._plan.is_frozen and self._plan.is_asked)
+        texts = tuple([one.text for one in completions])
+        foreign = self._plan.is_frozen and self._plan.is_asked
+        scoring = Scoring(problem, texts, foreign=foreign, within=self._settings.answers)
+        (result,) = self._verifier.score([scoring])
         return result.scores if isinstance(result, Scored) else result.reason
 
     def evaluate(self, policy: Policy, request: Evaluate) -> Evaluated:

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from shoal.node import ExchangeLike, Inline, Node, NodeSettings
+from shoal.policy.base import Policy
 from shoal.runs import RunFolder
-from shoal.train.policy.base import Policy
+from shoal.tasks.verifier import Verifier
 from shoal.train.prepared import read_prepared
 from shoal.train.sampling import Workshop
 from shoal.train.settings import TrainSettings
 from shoal.train.steps import Answer, Evidence, Request
 from shoal.train.train_state import TrainState
 from shoal.train.trainer import Trainer
-from shoal.train.verifier.base import Verifier
 
 TrainNode = Node[TrainState, Request, Answer, Evidence]
 

@@ -12,11 +12,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from shoal.errors import ConfigError
-from shoal.train.advantage import ScaleRewards
-from shoal.train.policy.base import Learning
-from shoal.train.pool import PoolLimits
-from shoal.train.selection import Selection
-from shoal.train.tasks.registry import canonical_name
+from shoal.policy.advantage import ScaleRewards
+from shoal.policy.base import Learning
+from shoal.policy.pool import PoolLimits
+from shoal.policy.selection import Selection
+from shoal.tasks.registry import canonical_name
 
 Sharing = Literal["all", "informative", "sample", "off"]
 """Which own groups are sent out. "sample": a random one of them. "off": nothing, and no network at all."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import msgspec
 
-from shoal.train.policy.base import Sampled
+from shoal.policy.base import Sampled
 from shoal.train.rollouts import TaskName
 
 

@@ -15,9 +15,9 @@ import msgspec
 
 from shoal.errors import RunError
 from shoal.node import Verdict
+from shoal.policy.base import Policy
+from shoal.policy.pool import Entry, Kept, Order, Pool, PoolLimits
 from shoal.swarm import Received
-from shoal.train.policy.base import Policy
-from shoal.train.pool import Entry, Kept, Order, Pool, PoolLimits
 from shoal.train.steps import Evidence, Right
 
 POLICY_FOLDER = "policy"

@@ -16,21 +16,20 @@ from pathlib import Path
 from typing import Any
 
 from shoal.node import Judged, Own, Proposal, Turn, Verdict
+from shoal.policy.advantage import is_informative
+from shoal.policy.base import Policy
+from shoal.policy.pool import Entry, Order, Pool, order_of
+from shoal.policy.selection import walk
 from shoal.runs import Ledger
 from shoal.swarm import Received
+from shoal.tasks.scoring import rewards as rewards_of
+from shoal.tasks.verifier import SLOW, STOPPED, Problem, Refused, Scored, Scoring, Verifier
 from shoal.train import train_state
-from shoal.train.advantage import is_informative
-from shoal.train.extraction import answer_within
 from shoal.train.learning import Learner
-from shoal.train.policy.base import Policy
-from shoal.train.pool import Entry, Order, Pool, order_of
-from shoal.train.rewards import rewards as rewards_of
 from shoal.train.rollouts import Completion, RolloutGroup, rollout_kinds, task_seed
-from shoal.train.selection import walk
 from shoal.train.settings import TrainSettings
 from shoal.train.steps import Answer, Evaluate, Evidence, OwnGroup, Request, Sample, SampledGroups
 from shoal.train.train_state import Figures, Gathered, Happened, TrainState
-from shoal.train.verifier.base import SLOW, STOPPED, Problem, Refused, Scored, Scoring, Verifier
 
 MOST_SLOW = 3
 """Groups that took too long, and a step verifies no more: others' tasks may not hold it up."""
@@ -249,7 +248,7 @@ class Trainer:
     def _verdicts(self, gathered: Gathered, received: Iterable[Received]) -> dict[Order, Verdict[Evidence]]:
         asked = {order_of(one): self._scoring(one) for one in received}
         began = self._clock()
-        scored = iter(self.verifier.score_all([one for one in asked.values() if one is not None]))
+        scored = iter(self.verifier.score([one for one in asked.values() if one is not None]))
         gathered.seconds += self._clock() - began
         return {
             name: Verdict(False, "family is not accepted") if one is None else self._verdict(next(scored))
@@ -274,8 +273,8 @@ class Trainer:
             task.parameters,
             task_seed(received.author, received.epoch, task.counter),
         )
-        answers = [answer_within(one.text, task.family, self.settings.answers) for one in group.completions]
-        return Scoring(problem, tuple(answers), group.question, foreign=True)
+        texts = tuple([one.text for one in group.completions])
+        return Scoring(problem, texts, group.question, within=self.settings.answers)
 
     # What is learnt.
 

@@ -1,0 +1,121 @@
+"""What a language model policy leaves on disk: a model folder that transformers opens as it is, and beside
+the weights what is needed to go on training. Nothing in it can hold code.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+import transformers
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from shoal.errors import RunError
+from shoal.policy.loading import Loaded, load_like, quiet
+
+FORMAT = 1
+STATE = "training.json"
+OPTIMISER = "optimiser.safetensors"
+ADAPTER = "adapter.safetensors"
+
+
+class TrainingState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`format` changes when old checkpoints cannot be read any more."""
+
+    model: str
+    tokenizer: str
+    steps: int
+    adapter: bool
+    format: int = FORMAT
+
+
+def write(folder: Path, loaded: Loaded, optimiser: Any | None, state: TrainingState) -> None:
+    """Replaces `folder` by a checkpoint; a failure leaves the one that was there. RunError if it cannot be
+    written."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+        try:
+            plain = loaded.model
+            if loaded.adapted is not None:
+                # Merged into a copy: merging and unmerging in place would not give the same bits back.
+                plain = copy.deepcopy(loaded.adapted).merge_and_unload()
+                save_file(
+                    {name: weight.detach().contiguous() for name, weight in loaded.trainable()},
+                    aside / ADAPTER,
+                )
+            with quiet():
+                plain.save_pretrained(aside)
+                loaded.tokenizer.save_pretrained(aside)
+            save_file(_optimiser_tensors(loaded, optimiser), aside / OPTIMISER)
+            (aside / STATE).write_bytes(msgspec.json.encode(state))
+            _swap(aside, folder)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+    except (OSError, SafetensorError) as error:
+        raise RunError(f"the policy cannot be saved to {folder} ({error})") from None
+
+
+def read(folder: Path, loaded: Loaded, tokenizer: str) -> tuple[dict[str, dict[str, Any]], TrainingState]:
+    """Puts the weights of a checkpoint into the model; the optimiser's state by parameter, and what was
+    written beside. RunError, with the model as it was, if this is no checkpoint of such a policy."""
+    try:
+        state = msgspec.json.decode((folder / STATE).read_bytes(), type=TrainingState)
+        tensors = load_file(folder / OPTIMISER)
+        fits = state.tokenizer == tokenizer and state.adapter == (loaded.adapted is not None)
+        if not fits or state.format != FORMAT:
+            raise RunError(f"{folder} is a checkpoint of {state.model}, which is not this policy")
+        if loaded.adapted is not None:
+            _fill(dict(loaded.trainable()), load_file(folder / ADAPTER), folder)
+        else:
+            found = load_like(loaded.model, folder, transformers)
+            _fill(loaded.model.state_dict(), found.state_dict(), folder)
+    except (OSError, ValueError, SafetensorError, msgspec.MsgspecError) as error:
+        problem = " ".join(str(error).split())[:200]
+        raise RunError(f"{folder} is not a checkpoint that can be read ({problem})") from None
+    by_name: dict[str, dict[str, Any]] = {}
+    for key, tensor in tensors.items():
+        name, _, quantity = key.rpartition("|")
+        by_name.setdefault(name, {})[quantity] = tensor
+    return by_name, state
+
+
+def _fill(there: dict[str, Any], found: dict[str, Any], folder: Path) -> None:
+    wrong = [name for name, weight in there.items() if name not in found or found[name].shape != weight.shape]
+    if wrong:
+        raise RunError(f"{folder} does not hold the weights of this policy: {wrong[0]} is missing or another")
+    with torch.no_grad():
+        for name, weight in there.items():
+            weight.copy_(found[name])
+
+
+def _optimiser_tensors(loaded: Loaded, optimiser: Any | None) -> dict[str, torch.Tensor]:
+    if optimiser is None:
+        return {}
+    return {
+        f"{name}|{quantity}": value.detach().contiguous()
+        for name, weight in loaded.trainable()
+        for quantity, value in optimiser.state.get(weight, {}).items()
+    }
+
+
+def _swap(aside: Path, folder: Path) -> None:
+    if not folder.exists():
+        os.replace(aside, folder)
+        return
+    old = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.old."))
+    os.replace(folder, old / "old")
+    try:
+        os.replace(aside, folder)
+    except OSError:
+        os.replace(old / "old", folder)
+        raise
+    finally:
+        shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,226 @@
+"""Those who only contribute: a chat model, a person, a program. No torch is needed, and nothing is learnt.
+
+Each is a policy that samples and refuses to learn. What they write is text, and is verified by whoever
+receives it, like everybody's.
+"""
+
+from __future__ import annotations
+
+import random
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from shoal.errors import ConfigError, ModelError, TrainError
+from shoal.models import Background, Caller, Model, Request, check_model, parse_spec, resolve, run_now
+from shoal.models import Policy as Patience
+from shoal.models import Sampling as ChatSampling
+from shoal.policy.base import Learning, LearningGroup, Learnt, Policy, Sampled, Sampling
+from shoal.runs import derive_integer
+
+SYSTEM = (
+    "Solve the task. You may think first. Give the final answer, and nothing else, between <answer> and "
+    "</answer>."
+)
+DEADLINE = 120.0
+PROGRAM_SECONDS = 30.0
+MOST_OUTPUT = 64 << 10
+OWN_SCHEMES = ("person", "program")
+
+
+def check_contributor(spec: str) -> None:
+    """Raises what `open_contributor` would, as far as that can be known without loading or asking a model."""
+    if spec.partition(":")[0] in OWN_SCHEMES:
+        open_contributor(spec)
+    else:
+        parse_spec(spec, besides=OWN_SCHEMES)
+        check_model(spec)
+
+
+def open_contributor(spec: str) -> Policy:
+    """`person:` asks whoever sits at the terminal; `program:COMMAND` runs a command for every completion,
+    with the question on its standard input; everything else is a model as `shoal evolve` names them."""
+    scheme, _, rest = spec.partition(":")
+    if scheme == "person":
+        return Person()
+    if scheme == "program":
+        return Program(rest)
+    parse_spec(spec, besides=OWN_SCHEMES)
+    return ChatModel(spec, resolve(spec))
+
+
+class Contributor:
+    """What all of them have in common."""
+
+    tokenizer = ""
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+
+    def sample(
+        self,
+        questions: Sequence[str],
+        group: int,
+        sampling: Sampling,
+        seed: int,
+        *,
+        log_probs: bool = False,
+    ) -> list[list[Sampled]]:
+        raise TrainError(f"{self.model} writes nothing new")
+
+    def learn(self, groups: Sequence[LearningGroup], learning: Learning, temperature: float) -> Learnt:
+        raise TrainError(f"{self.model} only contributes: it cannot learn")
+
+    def save(self, folder: Path) -> None:
+        """There is nothing to keep."""
+
+    def restore(self, folder: Path) -> None:
+        """There is nothing to take up."""
+
+
+class ChatModel(Contributor):
+    """A model behind shoal.models: an API, a server, weights in llama.cpp."""
+
+    def __init__(self, spec: str, model: Model) -> None:
+        super().__init__(spec)
+        self._model = model
+        self._background = None if model.instant else Background()
+
+    def sample(
+        self,
+        questions: Sequence[str],
+        group: int,
+        sampling: Sampling,
+        seed: int,
+        *,
+        log_probs: bool = False,
+    ) -> list[list[Sampled]]:
+        """All calls beside each other, as far as the endpoint allows. One that fails is left out; ModelError
+        if all did."""
+        calls = [
+            [
+                self._begin(question, sampling, derive_integer(seed, place, number, bits=62))
+                for number in range(group)
+            ]
+            for place, question in enumerate(questions)
+        ]
+        failure: ModelError | None = None
+        written: list[list[Sampled]] = []
+        for row in calls:
+            written.append([])
+            for finish in row:
+                try:
+                    written[-1].append(finish())
+                except ModelError as error:
+                    failure = error
+        if failure is not None and not any(written):
+            raise failure
+        return written
+
+    def _begin(self, question: str, sampling: Sampling, seed: int) -> Callable[[], Sampled]:
+        request = Request.ask(
+            question,
+            system=SYSTEM,
+            sampling=ChatSampling(sampling.max_new_tokens, temperature=sampling.temperature, seed=seed),
+        )
+        patience = Patience(deadline=DEADLINE, attempts=2, attempt_seconds=DEADLINE)
+        work = Caller(self._model, policy=patience).call(request, random.Random(seed))
+        if self._background is None:
+            answer = run_now(work)
+            return lambda: Sampled(answer.text, answer.finish == "stop")
+        future = self._background.submit(work)
+
+        def finish() -> Sampled:
+            answer = future.result()
+            return Sampled(answer.text, answer.finish == "stop")
+
+        return finish
+
+
+class Person(Contributor):
+    """Whoever sits at the terminal. Each line is one completion, and an empty line ends the group: two or
+    more make one that others can learn from, and a wrong one beside a right one says most."""
+
+    def __init__(self, ask: Callable[[str], str] = input) -> None:
+        super().__init__("person:")
+        self._ask = ask
+
+    def sample(
+        self,
+        questions: Sequence[str],
+        group: int,
+        sampling: Sampling,
+        seed: int,
+        *,
+        log_probs: bool = False,
+    ) -> list[list[Sampled]]:
+        written = []
+        for question in questions:
+            print(
+                f"\n{_visible(question)}\nAnswers, one a line, 2 to {group}; an empty line ends:",
+                file=sys.stderr,
+            )
+            lines: list[str] = []
+            while len(lines) < group:
+                try:
+                    line = self._ask("> ").strip()
+                except EOFError:
+                    raise ModelError("nobody is at the terminal any more") from None
+                except KeyboardInterrupt:
+                    print(file=sys.stderr)  # what follows is not to stand behind the prompt
+                    raise
+                if not line and len(lines) >= 2:
+                    break
+                if line:
+                    lines.append(line)
+                else:
+                    print(f"An answer is expected: at least two, {len(lines)} so far.", file=sys.stderr)
+            written.append([Sampled(line, True) for line in lines])
+        return written
+
+
+def _visible(text: str) -> str:
+    """Text that moves no cursor and changes no colour, whatever is in it."""
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else "�" for letter in text)
+
+
+class Program(Contributor):
+    """A command of the user's, run once per completion without a shell; what it prints is the completion."""
+
+    def __init__(self, command: str) -> None:
+        super().__init__(f"program:{command}")
+        try:
+            self._command = shlex.split(command)
+        except ValueError as error:
+            raise ConfigError(f"program:{command}: {error}") from None
+        if not self._command:
+            raise ConfigError("program: name a command after the colon, e.g. program:./solve.sh")
+
+    def sample(
+        self,
+        questions: Sequence[str],
+        group: int,
+        sampling: Sampling,
+        seed: int,
+        *,
+        log_probs: bool = False,
+    ) -> list[list[Sampled]]:
+        return [[self._run(question) for _ in range(group)] for question in questions]
+
+    def _run(self, question: str) -> Sampled:
+        try:
+            done = subprocess.run(
+                self._command,
+                input=question.encode(),
+                capture_output=True,
+                timeout=PROGRAM_SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise ModelError(f"{self.model}: {error}") from None
+        if done.returncode:
+            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            raise ModelError(f"{self.model} ended with code {done.returncode}: {said[-1] if said else ''}")
+        return Sampled(done.stdout[:MOST_OUTPUT].decode("utf-8", "replace").strip(), True)

@@ -1,0 +1,244 @@
+"""Opening the weights of a causal language model for training: a folder, a GGUF file or a preset.
+
+Only local files are read and no code from them is executed. A GGUF file is unpacked once into the user's
+cache, as a plain model folder; it appears there whole or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import ConfigError
+from shoal.models.presets import PRESETS, cache_folder
+from shoal.models.registry import check_model, local_settings
+from shoal.models.remote import import_package
+from shoal.models.specification import Spec
+from shoal.policy.caching import made_whole
+
+CONVERSION = 1
+"""Part of the name of unpacked folders: a new number makes old ones be unpacked anew."""
+DEVICES = ("auto", "cpu", "cuda", "mps")
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """`model` is what is called, with adapters in place where `adapted` (peft's wrapper of the same) is set.
+    `ends`: the tokens that end a text; `end` the one to write. `begin`: what prompts must begin with."""
+
+    folder: Path
+    model: Any
+    tokenizer: Any
+    adapted: Any | None
+    end: int
+    ends: frozenset[int]
+    begin: int | None
+    room: int
+
+    def trainable(self) -> list[tuple[str, Any]]:
+        """What an optimiser changes, in a fixed order."""
+        return [(name, weight) for name, weight in self.model.named_parameters() if weight.requires_grad]
+
+
+def weights_folder(name: str) -> Path:
+    """The model folder that `local:name` stands for, unpacked if need be."""
+    preset = PRESETS.get(name)
+    if preset is not None:
+        # The digest is part of the folder's name, so the file need not be read to find what it gave.
+        folder = _unpacked(name, preset.sha256)
+        if folder.is_dir():
+            return folder
+    found = local_settings(Spec("local", name))
+    if isinstance(found, Path):
+        return found
+    file = Path(found.path)
+    folder = _unpacked(found.name, _digest(file) if preset is None else preset.sha256)
+    if not folder.is_dir():
+        _unpack(file, folder, f"local:{name}")
+    return folder
+
+
+def check_weights(name: str) -> None:
+    """ConfigError where `weights_folder` would find nothing; no file is read."""
+    preset = PRESETS.get(name)
+    if preset is None or not _unpacked(name, preset.sha256).is_dir():
+        check_model(f"local:{name}")
+
+
+def unpacked_preset(name: str) -> Path | None:
+    """Where the weights of `local:name` are once they are unpacked; None where `name` is no preset that is
+    installed: a file or a folder of the user's own."""
+    preset = PRESETS.get(name)
+    return None if preset is None or preset.find() is None else _unpacked(name, preset.sha256)
+
+
+def load(folder: Path, spec: str, *, device: str = "auto", lora: int = 0) -> Loaded:
+    """The model in a folder, ready to sample and learn; `lora` above 0 trains adapters of that rank
+    instead of the weights. ConfigError in one line says what is missing."""
+    torch = import_package("torch", "train", spec)
+    transformers = import_package("transformers", "train", spec)
+    if not (folder / "config.json").is_file():
+        raise ConfigError(f"{folder} has no config.json: name a folder that save_pretrained wrote")
+    chosen = _choose_device(torch, device, spec)
+    # Half precision is slower than single on processors without units for it, and too coarse to hold the
+    # small steps of a whole model in training; weights that rest below adapters may be so on a card.
+    half = lora > 0 and chosen.type == "cuda" and torch.cuda.is_bf16_supported()
+    options = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        with quiet():
+            tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), **options)
+            model, info = transformers.AutoModelForCausalLM.from_pretrained(
+                str(folder),
+                dtype=torch.bfloat16 if half else torch.float32,
+                attn_implementation=_attention(transformers, folder),
+                output_loading_info=True,
+                **options,
+            )
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+        problem = " ".join(str(error).split())[:200]
+        raise ConfigError(f"{folder} cannot be loaded as a causal language model ({problem})") from None
+    lacking = sorted(map(str, info["missing_keys"])) + sorted(map(str, info["mismatched_keys"]))
+    if lacking:
+        # transformers would go on with random numbers.
+        raise ConfigError(f"{folder} lacks {len(lacking)} weights of its model, such as {lacking[0]}")
+    model.to(chosen).eval()
+    if not _is_causal(torch, model):
+        raise ConfigError(f"{folder} is not a causal language model ({type(model).__name__})")
+    end, ends = _ends(model, tokenizer, folder)
+    rows = int(model.get_input_embeddings().weight.shape[0])
+    if len(tokenizer) > rows:
+        raise ConfigError(f"{folder}: its tokenizer has {len(tokenizer)} tokens, its model only {rows}")
+    room = getattr(model.config, "max_position_embeddings", None) or getattr(model.config, "n_positions", 0)
+    begin = tokenizer.bos_token_id if str(model.config.model_type).startswith("gemma") else None
+    adapted = _adapt(model, lora, spec) if lora > 0 else None
+    return Loaded(folder, model, tokenizer, adapted, end, ends, begin, int(room or 1 << 30))
+
+
+def reload_plain(loaded: Loaded) -> Any:
+    """The weights as they are in the folder, frozen: the reference of a KL penalty."""
+    transformers = import_package("transformers", "train", str(loaded.folder))
+    return load_like(loaded.model, loaded.folder, transformers).requires_grad_(False)
+
+
+def load_like(model: Any, folder: Path, transformers: Any) -> Any:
+    """The weights in a folder, of the type and on the device of a model that is there already."""
+    there = next(model.parameters())
+    with quiet():
+        found = transformers.AutoModelForCausalLM.from_pretrained(
+            str(folder),
+            dtype=there.dtype,
+            attn_implementation=model.config._attn_implementation,
+            local_files_only=True,
+            trust_remote_code=False,
+        )
+    return found.to(there.device).eval()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the progress bars of transformers: a command's output is its own."""
+    logging = import_package("transformers.utils.logging", "train", "this policy")
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def _attention(transformers: Any, folder: Path) -> str | None:
+    """Fused attention where the architecture has it; others keep what they know."""
+    config = transformers.AutoConfig.from_pretrained(
+        str(folder), local_files_only=True, trust_remote_code=False
+    )
+    kind = transformers.MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None)
+    return "sdpa" if getattr(kind, "_supports_sdpa", False) else None
+
+
+def _is_causal(torch: Any, model: Any) -> bool:
+    """Whether a later token leaves what was computed before it alone."""
+    device = next(model.parameters()).device
+    with torch.inference_mode():
+        one, other = (
+            model(input_ids=torch.tensor([[1, 2, last]], device=device)).logits[0, :2].float()
+            for last in (3, 4)
+        )
+    most = 1e-5 if one.dtype == next(model.parameters()).dtype else 1e-2
+    return bool((one - other).abs().max() <= most * one.abs().max())
+
+
+def _choose_device(torch: Any, device: str, spec: str) -> Any:
+    if device not in DEVICES:
+        raise ConfigError(f"{spec}: the device is {device!r}: choose one of {', '.join(DEVICES)}")
+    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if device == "auto":
+        return torch.device("cuda" if there["cuda"] else "mps" if there["mps"] else "cpu")
+    if not there[device]:
+        raise ConfigError(f"{spec}: this machine or this torch has no {device}: choose auto or cpu")
+    return torch.device(device)
+
+
+def _ends(model: Any, tokenizer: Any, folder: Path) -> tuple[int, frozenset[int]]:
+    end = tokenizer.eos_token_id
+    if end is None:
+        raise ConfigError(f"{folder}: its tokenizer has no end token: set eos_token in tokenizer_config.json")
+    settings = getattr(model, "generation_config", None)
+    more = getattr(settings, "eos_token_id", None)
+    others = [] if more is None else [more] if isinstance(more, int) else list(more)
+    return int(end), frozenset(int(one) for one in [end, *others])
+
+
+def _adapt(model: Any, rank: int, spec: str) -> Any:
+    peft = import_package("peft", "train", spec)
+    settings = peft.LoraConfig(
+        r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM"
+    )
+    torch = import_package("torch", "train", spec)
+    # Adapters start from random numbers; a fixed seed makes two openings of the same spec alike.
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return peft.get_peft_model(model, settings).eval()
+
+
+def _unpacked(name: str, digest: str) -> Path:
+    return cache_folder().parent / "policies" / f"{Path(name).name}-{digest[:16]}-{CONVERSION}"
+
+
+def _unpack(file: Path, folder: Path, spec: str) -> None:
+    transformers = import_package("transformers", "train", spec)
+    import_package("gguf", "train", spec)
+    torch = import_package("torch", "train", spec)
+    options = {"gguf_file": file.name, "local_files_only": True, "trust_remote_code": False}
+    try:
+        with quiet():
+            tokenizer = transformers.AutoTokenizer.from_pretrained(str(file.parent), **options)
+            quantised = transformers.AutoModelForCausalLM.from_pretrained(
+                str(file.parent), dtype=torch.float32, **options
+            )
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError, NotImplementedError) as error:
+        problem = " ".join(str(error).split())[:200]
+        raise ConfigError(f"{file} cannot be unpacked for training ({problem})") from None
+    # Weights from a GGUF file refuse to be saved as long as their config says that they are packed.
+    config = quantised.config
+    if hasattr(config, "quantization_config"):
+        del config.quantization_config
+    plain = type(quantised)(config)
+    plain.load_state_dict(quantised.state_dict())
+    plain.generation_config = quantised.generation_config
+    with made_whole(folder) as aside, quiet():
+        plain.save_pretrained(aside)
+        tokenizer.save_pretrained(aside)
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()

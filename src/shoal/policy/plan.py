@@ -1,0 +1,128 @@
+"""What a step computes: which completions, of what weight, in which micro-batches.
+
+Weights are settled here, over all groups of the step. What needs no computation because it cannot change the
+gradient (advantage 0 without a KL penalty, foreign completions that the estimator leaves out) is passed over
+but counts in the normalisation like everything else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from shoal.errors import TrainError
+from shoal.policy.base import Learning, LearningGroup
+from shoal.policy.encoding import Encoding
+from shoal.policy.loss import shares
+from shoal.policy.packed import Piece
+
+MOST_FOREIGN_TOKENS = 2048
+"""Longer foreign completions are left out: memory must not depend on what others send."""
+MOST_TOKENS = 2048
+"""Completion tokens of one group that are computed together; the rest of a larger group follows apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One completion to learn from. `author` are its author's log-probs where they can be compared with
+    ours; `banded`: it is left out if this policy finds it too unlikely."""
+
+    ids: list[int]
+    advantage: float
+    share: float
+    banded: bool = False
+    author: tuple[float, ...] = ()
+
+
+@dataclass(slots=True)
+class Work:
+    """One prompt and what is to be computed of its completions."""
+
+    prompt: list[int]
+    parts: list[Part] = field(default_factory=list)
+
+    def piece(self) -> Piece:
+        return Piece(self.prompt, [part.ids for part in self.parts])
+
+    @property
+    def tokens(self) -> int:
+        return len(self.prompt) + sum(len(part.ids) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`batches` are computed one after the other; `dropped` counts foreign completions that are not there."""
+
+    batches: list[list[Work]]
+    dropped: int
+
+
+def plan(groups: Sequence[LearningGroup], encoding: Encoding, learning: Learning, room: int) -> Plan:
+    """The work of a step. `room` is the most tokens that the model can hold."""
+    dropped = 0
+    works: list[Work] = []
+    lengths: list[int] = []
+    chosen: list[tuple[Work, LearningGroup, int, list[int], int]] = []
+    for group in groups:
+        _check(group)
+        work = Work(encoding.prompt(group.question))
+        works.append(work)
+        for place, completion in enumerate(group.completions):
+            ids = list(completion.ids) if completion.ids and not group.foreign else None
+            if ids is None:
+                ids = encoding.completion(completion.text, completion.finished)
+            fits = len(work.prompt) + len(ids) <= room
+            if group.foreign and not (fits and len(ids) <= MOST_FOREIGN_TOKENS):
+                dropped += 1
+                continue
+            if not fits:
+                raise TrainError(
+                    f"prompt and completion have {len(work.prompt) + len(ids)} tokens and the model has room "
+                    f"for {room}: lower max_new_tokens or ask shorter questions"
+                )
+            chosen.append((work, group, place, ids, len(lengths)))
+            lengths.append(len(ids))
+    weight = shares(lengths, learning.loss, learning.constant_length)
+    for work, group, place, ids, number in chosen:
+        advantage = group.advantages[place]
+        if group.foreign and learning.foreign == "positive" and advantage <= 0:
+            dropped += advantage < 0
+            continue
+        if not ids or (advantage == 0 and learning.kl == 0):
+            continue
+        author: tuple[float, ...] = ()
+        if group.foreign and learning.foreign == "truncated" and group.tokenizer == encoding.digest:
+            known = tuple(group.completions[place].log_probs)
+            # Text that another reading cuts differently has another number of tokens.
+            author = known if len(known) == len(ids) and all(map(math.isfinite, known)) else ()
+        banded = group.foreign and learning.foreign in ("band", "truncated") and not author
+        work.parts.append(Part(ids, advantage, weight[number], banded, author))
+    busy = [part for work in works for part in _split(work)]
+    if learning.micro_groups > 1:
+        # Rows of one batch are padded to the longest: alike ones go together.
+        busy.sort(key=lambda work: work.tokens)
+    size = max(learning.micro_groups, 1)
+    return Plan([busy[start : start + size] for start in range(0, len(busy), size)], dropped)
+
+
+def _split(work: Work) -> list[Work]:
+    """The same work in pieces of bounded size. What it adds up to does not change."""
+    pieces: list[Work] = []
+    room = 0
+    for part in work.parts:
+        if not pieces or len(part.ids) > room:
+            pieces.append(Work(work.prompt))
+            room = MOST_TOKENS
+        pieces[-1].parts.append(part)
+        room -= len(part.ids)
+    return pieces
+
+
+def _check(group: LearningGroup) -> None:
+    if len(group.completions) != len(group.advantages):
+        raise TrainError(
+            f"a group has {len(group.completions)} completions and {len(group.advantages)} advantages"
+        )
+    if not all(map(math.isfinite, group.advantages)):
+        raise TrainError("a group has an advantage that is not a finite number: check its rewards")

@@ -1,0 +1,287 @@
+"""A policy without a network: a table of answers with a score for each feature of a question.
+
+A log-linear model. A question's features are its words and itself, cut by hashing into a fixed number of
+buckets, and a bucket that all questions share; an answer's logit is the sum of its scores over them. That is
+enough to learn an answer by heart, to prefer some answers everywhere, and to add small numbers. It is plain
+gradient ascent on the policy gradient, so there is no optimiser to save.
+
+Guarantees: the same table, seed and questions give the same texts; whatever text comes from others, a table
+never holds more than MOST_ANSWERS answers of at most MOST_CHARACTERS characters (below 100 KB); one step of a
+node takes well under a millisecond. So a thousand nodes fit into one process.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import zlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ConfigError, RunError, TrainError
+from shoal.files import replace_whole
+from shoal.policy.base import Learning, LearningGroup, Learnt, Sampled, Sampling
+
+BUCKETS = 80
+MOST_ANSWERS = 192
+MOST_CHARACTERS = 64
+MOST_WORDS = 24
+MOST_QUESTION = 1024
+"""Characters of a question that are looked at."""
+STEP = 5_000.0
+"""The step is STEP times the learning rate, so that the learning rates of networks suit a table too."""
+FILE = "table.json"
+
+Scores = NDArray[np.float32]
+
+
+def _numbers(start: int, stop: int, stride: int = 1) -> tuple[str, ...]:
+    return tuple(str(number) for number in range(start, stop, stride))
+
+
+CANDIDATES: dict[str, tuple[str, ...]] = {
+    "small": _numbers(0, 20),
+    "even": _numbers(0, 60, 2),
+    "odd": _numbers(1, 60, 2),
+    "wide": _numbers(0, 100),
+    "words": ("yes", "no", "true", "false", "left", "right", *_numbers(0, 10)),
+}
+"""The answers that a table of this name can write before it has learnt others from the swarm."""
+
+DEFAULT = "small"
+
+
+class SavedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `save` leaves. `scores` are little-endian 32-bit floats, one row of BUCKETS per answer."""
+
+    model: str
+    answers: list[str]
+    scores: bytes
+
+
+class TablePolicy:
+    """`table:NAME`, or `table:` for the default. A completion counts as one token, so all loss types and both
+    levels are the same, and every completion is finished."""
+
+    def __init__(self, name: str = "") -> None:
+        name = name or DEFAULT
+        if name not in CANDIDATES:
+            known = ", ".join(f"table:{known}" for known in sorted(CANDIDATES))
+            raise ConfigError(f"there is no policy table:{name}: choose one of {known}")
+        self._name = name
+        self._answers = list(CANDIDATES[name])
+        self._index = {answer: index for index, answer in enumerate(self._answers)}
+        # Each name has its own hash, so that words which one table takes for the same differ in another.
+        self._salt = zlib.crc32(name.encode())
+        self._scores: Scores = np.zeros((len(self._answers), BUCKETS), dtype=np.float32)
+
+    @property
+    def model(self) -> str:
+        return f"table:{self._name}"
+
+    @property
+    def tokenizer(self) -> str:
+        return ""
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """All that it can write."""
+        return tuple(self._answers)
+
+    def probabilities(self, question: str, temperature: float = 1.0) -> dict[str, float]:
+        """How likely each answer is."""
+        log_probs = self._log_probs(self._features(question), temperature)
+        return dict(zip(self._answers, np.exp(log_probs).tolist(), strict=True))
+
+    def sample(
+        self,
+        questions: Sequence[str],
+        group: int,
+        sampling: Sampling,
+        seed: int,
+        *,
+        log_probs: bool = False,
+    ) -> list[list[Sampled]]:
+        draws = np.random.default_rng(seed).random((len(questions), group))
+        groups = []
+        for question, draw in zip(questions, draws, strict=True):
+            scored = self._log_probs(self._features(question), sampling.temperature)
+            if sampling.temperature == 0:
+                chosen = [int(scored.argmax())] * group
+            else:
+                total = np.cumsum(np.exp(scored))
+                # Rounding can leave the last sum below the draw: then the last answer is meant.
+                chosen = np.minimum(
+                    np.searchsorted(total, draw * total[-1], "right"), len(total) - 1
+                ).tolist()
+            known = scored.tolist() if log_probs else []
+            groups.append(
+                [
+                    Sampled(self._answers[index], True, (index,), (min(0.0, known[index]),) if known else ())
+                    for index in chosen
+                ]
+            )
+        return groups
+
+    def learn(self, groups: Sequence[LearningGroup], learning: Learning, temperature: float) -> Learnt:
+        if learning.kl:
+            raise ConfigError(f"{self.model} keeps no reference: set learning.kl to 0")
+        temperature = temperature or 1.0
+        tokens = sum(len(group.completions) for group in groups)
+        for group in groups:
+            if len(group.advantages) != len(group.completions):
+                raise ValueError("a group needs one advantage per completion")
+            if not all(math.isfinite(advantage) for advantage in group.advantages):
+                raise TrainError("an advantage is not finite: nothing was learnt")
+        before = (self._answers.copy(), self._index.copy(), self._scores)
+        # All new answers first: one that gives way to another must not be in the batch by its old index.
+        for group in groups:
+            self._add(
+                completion.text
+                for completion, advantage in zip(group.completions, group.advantages, strict=True)
+                if advantage > 0
+            )
+        dropped = 0
+        batch: list[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]] = []
+        for group in groups:
+            if not any(group.advantages):
+                continue
+            features = self._features(group.question)
+            chosen, advantages = self._usable(group, features, learning, temperature)
+            dropped += len(group.completions) - len(chosen)
+            if chosen:
+                batch.append((features, np.array(chosen, dtype=np.intp), np.array(advantages)))
+        if not batch:
+            return Learnt(0.0, 0.0, tokens - dropped, dropped)
+        old = [self._log_probs(features, temperature)[chosen] for features, chosen, _ in batch]
+        loss = norm = 0.0
+        for step in range(max(1, learning.inner_steps)):
+            with np.errstate(over="ignore", invalid="ignore"):
+                this_loss, gradient = self._gradient(batch, old, learning, temperature, tokens)
+                this_norm = float(np.sqrt(np.vdot(gradient, gradient)))
+            if not (math.isfinite(this_loss) and math.isfinite(this_norm)):
+                self._answers, self._index, self._scores = before
+                raise TrainError("the gradient of a table is not finite: nothing was learnt")
+            if step == 0:
+                loss, norm = this_loss, this_norm
+            scale = (
+                min(1.0, learning.gradient_norm / (this_norm + 1e-6)) if learning.gradient_norm > 0 else 1.0
+            )
+            kept = np.float32(1.0 - learning.learning_rate * learning.weight_decay)
+            self._scores = self._scores * kept + np.float32(STEP * learning.learning_rate * scale) * gradient
+        return Learnt(loss, norm, tokens - dropped, dropped)
+
+    def save(self, folder: Path) -> None:
+        saved = SavedTable(self.model, self._answers, self._scores.astype("<f4").tobytes())
+        replace_whole(folder / FILE, msgspec.json.encode(saved))
+
+    def restore(self, folder: Path) -> None:
+        path = folder / FILE
+        try:
+            saved = msgspec.json.decode(path.read_bytes(), type=SavedTable)
+        except (OSError, msgspec.DecodeError) as error:
+            raise RunError(f"{path} is not a saved table ({error}): start anew without it") from None
+        if saved.model != self.model:
+            raise RunError(f"{path} holds {saved.model}, not {self.model}: restore it under its own name")
+        initial = CANDIDATES[self._name]
+        if (
+            tuple(saved.answers[: len(initial)]) != initial
+            or len(set(saved.answers)) != len(saved.answers) <= MOST_ANSWERS
+            or len(saved.scores) != 4 * BUCKETS * len(saved.answers)
+        ):
+            raise RunError(f"{path} does not fit {self.model}: start anew without it")
+        self._answers = list(saved.answers)
+        self._index = {answer: index for index, answer in enumerate(self._answers)}
+        scores = np.frombuffer(saved.scores, dtype="<f4").astype(np.float32)
+        self._scores = scores.reshape(len(self._answers), BUCKETS)
+
+    def _features(self, question: str) -> NDArray[np.intp]:
+        """Bucket 0 is every question's; a word that occurs twice counts twice; the question as a whole is one
+        more word, so that its answer can be learnt by heart."""
+        question = question[:MOST_QUESTION]
+        words = [question, *re.findall(r"\w+", question)[-MOST_WORDS:]]
+        found = [1 + self._hash(word) % (BUCKETS - 1) for word in words]
+        return np.array([0, *found], dtype=np.intp)
+
+    def _hash(self, word: str) -> int:
+        return zlib.crc32(word.encode("utf-8", "surrogatepass"), self._salt)
+
+    def _log_probs(self, features: NDArray[np.intp], temperature: float) -> NDArray[np.float64]:
+        logits = self._scores[:, features].sum(axis=1, dtype=np.float64) / (temperature or 1.0)
+        logits -= logits.max()
+        return np.asarray(logits - math.log(float(np.exp(logits).sum())))
+
+    def _usable(
+        self, group: LearningGroup, features: NDArray[np.intp], learning: Learning, temperature: float
+    ) -> tuple[list[int], list[float]]:
+        """The answers to learn from, by index, with their advantages. What the table cannot write cannot
+        become less likely than it is."""
+        pairs = [
+            (self._index[completion.text], advantage)
+            for completion, advantage in zip(group.completions, group.advantages, strict=True)
+            if completion.text in self._index
+        ]
+        if group.foreign and learning.foreign == "positive":
+            pairs = [(index, advantage) for index, advantage in pairs if advantage > 0]
+        elif group.foreign and learning.foreign in ("band", "truncated"):
+            # Without a tokenizer there are no importance weights: "truncated" is "band".
+            log_probs = self._log_probs(features, temperature)
+            pairs = [(index, advantage) for index, advantage in pairs if log_probs[index] >= learning.band]
+        return [index for index, _ in pairs], [advantage for _, advantage in pairs]
+
+    def _add(self, texts: Iterable[str]) -> None:
+        """Takes in new answers; in a full table they replace learnt ones that are the least liked."""
+        for text in texts:
+            if text in self._index or len(text) > MOST_CHARACTERS or not _encodable(text):
+                continue
+            # A new answer is as likely as the average one.
+            scores = self._scores.mean(axis=0, keepdims=True)
+            if len(self._answers) < MOST_ANSWERS:
+                self._index[text] = len(self._answers)
+                self._answers.append(text)
+                self._scores = np.concatenate([self._scores, scores])
+                continue
+            initial = len(CANDIDATES[self._name])
+            worst = initial + int(self._scores[initial:, 0].argmin())
+            del self._index[self._answers[worst]]
+            self._index[text] = worst
+            self._answers[worst] = text
+            self._scores = self._scores.copy()
+            self._scores[worst] = scores
+
+    def _gradient(
+        self,
+        batch: Sequence[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]],
+        old: Sequence[NDArray[np.float64]],
+        learning: Learning,
+        temperature: float,
+        tokens: int,
+    ) -> tuple[float, Scores]:
+        """The clipped loss of TRL's kind, and the direction that lowers it."""
+        gradient = np.zeros_like(self._scores)
+        loss = 0.0
+        for (features, chosen, advantages), before in zip(batch, old, strict=True):
+            log_probs = self._log_probs(features, temperature)
+            ratio = np.exp(log_probs[chosen] - before)
+            free = ratio * advantages
+            bounded = np.clip(ratio, 1 - learning.clip_low, 1 + learning.clip_high) * advantages
+            loss -= float(np.minimum(free, bounded).sum())
+            weights = np.where(free <= bounded, free, 0.0)
+            direction = np.exp(log_probs) * -weights.sum()
+            np.add.at(direction, chosen, weights)
+            direction /= temperature * tokens
+            for feature in features:
+                gradient[:, feature] += direction
+        return loss / tokens, gradient
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,315 @@
+"""A verifier in a confined process: asked, limited in time, replaced when it fails.
+
+A request that stops the worker is refused, and the next one meets a new worker. Replies are remembered, so
+the same question costs once; so are requests that stopped a worker.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import msgspec
+
+from shoal.confine.process import IdleError, StoppedError, Worker
+from shoal.confine.wire import Coverage, Orders
+from shoal.errors import TaskError
+from shoal.tasks.judge import MOST_ANSWER, MOST_ANSWERS, MOST_QUESTION, Places, Preparing, refused, unusable
+from shoal.tasks.registry import canonical_name, source_of
+from shoal.tasks.scoring import MOST_TEXT, clamp
+from shoal.tasks.verifier import STOPPED, Posed, Posing, Problem, Refused, Scored, Scoring
+
+PREPARE_SECONDS = 60.0
+MOST_STOPPERS = 256
+"""Requests remembered because they stopped a worker."""
+MOST_TOGETHER = 16
+MOST_TOGETHER_CHARACTERS = 1 << 18
+
+Request = Posing | Scoring
+Reply = Posed | Scored | Refused
+
+
+class Named(NamedTuple):
+    """A request in the form in which it is sent, and the hash that names it."""
+
+    key: bytes
+    request: Request
+
+
+class WorkerVerifier:
+    """A `Verifier` whose families run in a confined process; confine/sandbox.py says what that covers.
+
+    `files` tells where question files are, by hash; `families` names own families as `module:Class`, to be
+    imported from `import_paths` (which the worker may read). `seconds` is the wall time of one request,
+    `answer_seconds` the processor time of one answer: one that takes half as much again is wrong. `memory`
+    is the worker's address space in bytes. Usable from several threads, one at a time.
+    """
+
+    def __init__(
+        self,
+        *,
+        files: Mapping[str, str | Path] | None = None,
+        families: Mapping[str, str] | None = None,
+        import_paths: Sequence[str | Path] = (),
+        seconds: float = 5.0,
+        answer_seconds: float = 0.5,
+        memory: int = 1 << 30,
+        cpu_seconds: int = 600,
+        cached: int = 4096,
+    ) -> None:
+        paths = {name: os.path.realpath(path) for name, path in (files or {}).items()}
+        self._families = dict(families or {})
+        self._import_paths = tuple(os.path.realpath(path) for path in import_paths)
+        self._seconds = seconds
+        self._encode = msgspec.msgpack.Encoder().encode
+        self._decode = msgspec.msgpack.Decoder(Reply).decode
+        self._orders = Orders(
+            parent=0,
+            service="shoal.tasks.judge:TaskService",
+            settings=msgspec.Raw(self._encode(Places(paths, self._families, answer_seconds))),
+            readable=(*paths.values(), *self._import_paths),
+            memory=memory,
+            call_seconds=answer_seconds,
+            cpu_seconds=cpu_seconds,
+        )
+        self._lock = threading.Lock()
+        self._known = ReplyCache(cached)
+        self._stoppers = ReplyCache(MOST_STOPPERS)
+        self._worker: Worker | None = None
+        self._prepared: set[str] = set()
+        self._closed = False
+        self.starts = 0
+        """Workers started so far."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def coverage(self) -> Coverage:
+        """The protections of this machine from the worker, as the worker found them."""
+        with self._lock:
+            return self._running().coverage
+
+    @property
+    def process_id(self) -> int:
+        """The worker's, as long as it lives."""
+        with self._lock:
+            return self._running().process_id
+
+    def pose(self, problem: Problem) -> Posed | Refused:
+        (reply,) = self._replies([Posing(problem)])
+        return reply if not isinstance(reply, Scored) else refused(STOPPED, "it answered nonsense")
+
+    def score(self, scorings: Sequence[Scoring]) -> list[Scored | Refused]:
+        bounded = [_bounded(one) for one in scorings]
+        replies = iter(self._replies([one for one in bounded if isinstance(one, Scoring)]))
+        found = [one if isinstance(one, Refused) else next(replies) for one in bounded]
+        return [refused(STOPPED, "it answered nonsense") if isinstance(one, Posed) else one for one in found]
+
+    def close(self) -> None:
+        """Ends the worker. The verifier cannot be used again."""
+        with self._lock:
+            self._closed = True
+            self._end()
+
+    def _replies(self, requests: Sequence[Request]) -> list[Reply]:
+        """A reply to each. Unknown ones are asked for together. If that stops the worker, none is blamed, and
+        each is asked for alone."""
+        named = [self._named(request) for request in requests]
+        with self._lock:
+            unknown = [one for one in named if isinstance(one, Named) and self._remembered(one.key) is None]
+            for some in _together(unknown):
+                for one, reply in zip(some, self._ask_together(some), strict=False):
+                    if not isinstance(reply, Refused):
+                        self._known.put(one.key, reply)
+            return [one if isinstance(one, Refused) else self._reply(one) for one in named]
+
+    def _reply(self, named: Named) -> Reply:
+        found = self._remembered(named.key)
+        if found is None:
+            found = self._ask(named.request)
+            if not isinstance(found, Refused):
+                self._known.put(named.key, found)
+            elif found.reason.startswith(STOPPED):
+                self._stoppers.put(named.key, found)
+        expected = named.request.question if isinstance(named.request, Scoring) else None
+        if isinstance(found, Scored) and expected not in (None, found.question):
+            return refused("another question")
+        return found
+
+    def _named(self, request: Request) -> Named | Refused:
+        problem = request.problem
+        wrong = unusable(problem)
+        if wrong is not None:
+            return wrong
+        try:
+            problem = Problem(
+                canonical_name(_encodable(problem.family), self._families),
+                _encodable(problem.version),
+                _encodable(problem.parameters),
+                problem.seed,
+            )
+        except TaskError as error:
+            return refused("unusable task", str(error))
+        request = msgspec.structs.replace(request, problem=problem)
+        # The reply does not depend on the question that is expected: that is compared with it afterwards.
+        asked = msgspec.structs.replace(request, question=None) if isinstance(request, Scoring) else request
+        return Named(hashlib.blake2b(self._encode(asked), digest_size=32).digest(), request)
+
+    def _remembered(self, key: bytes) -> Reply | None:
+        return self._known.get(key) or self._stoppers.get(key)
+
+    def _ask_together(self, named: Sequence[Named]) -> Sequence[Reply]:
+        """The worker's replies; none if it stopped."""
+        worker = self._running()
+        try:
+            return self._exchange(worker, [one.request for one in named])
+        except StoppedError:
+            self._end()
+            return ()
+
+    def _ask(self, request: Request) -> Reply:
+        """The worker's reply; a worker that was dead before it was asked does not count."""
+        for _ in range(2):
+            worker = self._running()
+            try:
+                (reply,) = self._exchange(worker, [request])
+            except IdleError:
+                self._end()
+            except StoppedError as stopped:
+                self._end()
+                return refused(STOPPED, str(stopped))
+            else:
+                return reply
+        return refused(STOPPED, "it ends before it is asked")
+
+    def _exchange(self, worker: Worker, requests: Sequence[Request]) -> list[Reply]:
+        for source in dict.fromkeys(source_of(request.problem.family) for request in requests):
+            if source not in self._prepared:
+                self._prepared.add(source)
+                family = next(
+                    one.problem.family for one in requests if source_of(one.problem.family) == source
+                )
+                _, retiring = worker.ask([msgspec.Raw(self._encode(Preparing(family)))], PREPARE_SECONDS)
+                if retiring:
+                    raise IdleError("it retired")
+        raw, retiring = worker.ask([msgspec.Raw(self._encode(one)) for one in requests], self._seconds)
+        try:
+            replies = [self._decode(one) for one in raw]
+        except msgspec.DecodeError as error:
+            raise StoppedError(f"it answered nonsense ({error})") from None
+        if retiring:
+            self._end()
+        return [_plausible(reply, request) for reply, request in zip(replies, requests, strict=False)]
+
+    def _running(self) -> Worker:
+        if self._closed:
+            raise TaskError("this verifier is closed")
+        if self._worker is None:
+            self._worker = Worker(
+                msgspec.structs.replace(self._orders, parent=os.getpid()), self._import_paths
+            )
+            self._prepared = set()
+            self.starts += 1
+        return self._worker
+
+    def _end(self) -> None:
+        if self._worker is not None:
+            self._worker.end()
+            self._worker = None
+
+
+class ReplyCache:
+    """The newest replies by the hash of their request, within a bound on their number and size. A reply
+    follows from the request alone, so it never ages."""
+
+    def __init__(self, most_entries: int = 4096, most_characters: int = 8 << 20) -> None:
+        self._most_entries = most_entries
+        self._most_characters = most_characters
+        self._replies: OrderedDict[bytes, Reply] = OrderedDict()
+        self._characters = 0
+
+    def get(self, key: bytes) -> Reply | None:
+        found = self._replies.get(key)
+        if found is not None:
+            self._replies.move_to_end(key)
+        return found
+
+    def put(self, key: bytes, reply: Reply) -> None:
+        self._characters += _size(reply) - (_size(self._replies[key]) if key in self._replies else 0)
+        self._replies[key] = reply
+        self._replies.move_to_end(key)
+        while self._replies and (
+            len(self._replies) > self._most_entries or self._characters > self._most_characters
+        ):
+            self._characters -= _size(self._replies.popitem(last=False)[1])
+
+    def __len__(self) -> int:
+        return len(self._replies)
+
+
+def _size(reply: Reply) -> int:
+    match reply:
+        case Posed(question=question, parameters=parameters, answer=answer):
+            return 200 + len(question) + len(parameters) + len(answer)
+        case Scored(question=question, scores=scores):
+            return 200 + len(question) + 32 * len(scores)
+        case Refused(reason=reason):
+            return 200 + len(reason)
+
+
+def _bounded(scoring: Scoring) -> Scoring | Refused:
+    """The request within the bounds of the wire."""
+    texts, question = scoring.texts, scoring.question
+    if len(texts) > MOST_ANSWERS:
+        return refused("too many answers", str(len(texts)))
+    if question is not None and (len(question) > MOST_QUESTION or question != _encodable(question)):
+        return refused("another question")  # none that is made here
+    # One character more than is scored, so that a longer answer stays a wrong one.
+    most = MOST_ANSWER + 1 if scoring.within is None else MOST_TEXT
+    if not (whole := "".join(texts)).isascii() or len(whole) > most:
+        cut = slice(most) if scoring.within is None else slice(-most, None)
+        return msgspec.structs.replace(scoring, texts=tuple([_encodable(text[cut]) for text in texts]))
+    return scoring
+
+
+def _together(named: Iterable[Named]) -> Iterator[list[Named]]:
+    """Two or more that are asked at once, within bounds; a single one that is left is asked for alone."""
+    some: list[Named] = []
+    characters = 0
+    for one in named:
+        size = 512
+        if isinstance(one.request, Scoring):
+            size += len(one.request.question or "") + sum(map(len, one.request.texts))
+        if len(some) == MOST_TOGETHER or characters + size > MOST_TOGETHER_CHARACTERS:
+            if len(some) > 1:
+                yield some
+            some, characters = [], 0
+        some.append(one)
+        characters += size
+    if len(some) > 1:
+        yield some
+
+
+def _plausible(reply: Reply, request: Request) -> Reply:
+    """The reply within its bounds, whatever runs in the worker."""
+    if not isinstance(reply, Scored) or not isinstance(request, Scoring):
+        return reply
+    if len(reply.scores) != len(request.texts):
+        return refused(STOPPED, "it answered nonsense")
+    return Scored(reply.question, tuple(map(clamp, reply.scores)))
+
+
+def _encodable(text: str) -> str:
+    """Text that has a UTF-8 form: half a character becomes a question mark."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "replace").decode("utf-8")

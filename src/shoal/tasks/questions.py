@@ -1,0 +1,123 @@
+"""Own questions from a file: `file:HASH`, one JSON object with "question" and "answer" per line.
+
+The name holds the first 16 hexadecimal digits of the SHA-256 of the file, so two nodes with that name have
+the same questions, and nobody else decides where a file lies: that is each node's own configuration.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from shoal.errors import TaskError
+from shoal.tasks.family import Puzzle
+from shoal.tasks.parameters import read_settings, show
+
+DIGITS = 16
+MOST_BYTES = 32 << 20
+MOST_LINE = 1 << 16
+"""Bytes of one line."""
+MOST_ANSWER = 4096
+
+
+class Question(msgspec.Struct, frozen=True):
+    """One line; other fields are ignored."""
+
+    question: str
+    answer: str
+
+
+class QuestionFile:
+    """The questions of one file. An answer is right if it is the file's, apart from case and blanks."""
+
+    version = "1"
+    safe = True
+    most_answer = MOST_ANSWER
+
+    def __init__(
+        self, digest: str, files: Mapping[str, str], parameters: Mapping[str, Any] | None = None
+    ) -> None:
+        self.name = f"file:{digest}"
+        self.parameters: Mapping[str, Any] = read_settings(self.name, parameters, {})
+        if digest not in files:
+            raise TaskError(
+                f"task {show(self.name)}: no file with this hash is configured here; take the name from "
+                "`question_file_name(PATH)` and give the path with it"
+            )
+        self._questions = _read(files[digest], digest)
+
+    def pose(self, seed: int) -> Puzzle:
+        question = self._questions[random.Random(seed).randrange(len(self._questions))]
+        return Puzzle(question.question, normal(question.answer), question.answer)
+
+    def score(self, puzzle: Puzzle, answer: str) -> float:
+        return 1.0 if normal(answer) == puzzle.key else 0.0
+
+
+def normal(text: str) -> str:
+    """The text without the differences that do not count: case, and how much blank space there is."""
+    return " ".join(text.casefold().split())
+
+
+def question_file_name(path: str | Path) -> str:
+    """What a file's family is called: `file:` and its hash. The file is read and checked for that."""
+    content = _content(path)
+    _parse(content, str(path))
+    return f"file:{_digest(content)}"
+
+
+@lru_cache(maxsize=8)
+def _read(path: str, digest: str) -> tuple[Question, ...]:
+    content = _content(path)
+    found = _digest(content)
+    if found != digest:
+        raise TaskError(
+            f"{path} has the hash {found} and not {digest}: it was changed, or it is another file"
+        )
+    return _parse(content, path)
+
+
+def _content(path: str | Path) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise TaskError(f"the questions of {path} cannot be read: {error.strerror or error}") from error
+    if len(content) > MOST_BYTES:
+        raise TaskError(f"{path} is larger than {MOST_BYTES >> 20} MiB: split it")
+    return content
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:DIGITS]
+
+
+def _parse(content: bytes, path: str) -> tuple[Question, ...]:
+    decode = msgspec.json.Decoder(Question).decode
+    questions = []
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        if len(line) > MOST_LINE:
+            raise TaskError(f"{where}: it has {len(line)} bytes, at most {MOST_LINE} are allowed")
+        try:
+            question = decode(line)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise TaskError(
+                f'{where}: {error}; write {{"question": "…", "answer": "…"}} on each line'
+            ) from None
+        if not question.question.strip() or not 0 < len(normal(question.answer)) <= MOST_ANSWER:
+            raise TaskError(
+                f"{where}: question and answer must not be empty, nor the answer over {MOST_ANSWER}"
+            )
+        questions.append(question)
+    if not questions:
+        raise TaskError(f"{path} holds no question")
+    return tuple(questions)

@@ -1,1 +1,0 @@
-"""Posing and scoring tasks away from the node, where a text can do no harm."""

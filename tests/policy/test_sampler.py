@@ -1,0 +1,143 @@
+"""Both samplers against `generate` of transformers, and against the probabilities they should follow."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+import torch
+
+from shoal.policy.drawing import Drawer, Drawn
+from shoal.policy.loading import Loaded
+from shoal.policy.plain_sampler import PlainSampler
+from shoal.policy.sampler import FastSampler
+from tests.policy.small_models import KINDS, make_loaded, shake_adapters
+
+PROMPTS = [[5, 9, 77, 30, 2, 8, 61], [14, 15, 16], [40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50], [7, 7, 7]]
+NEW = 14
+
+
+def drawer(temperature: float = 1.0, seed: int = 3, log_probs: bool = False) -> Drawer:
+    return Drawer(temperature, seed, torch.device("cpu"), log_probs)
+
+
+def samplers(loaded: Loaded) -> list[FastSampler | PlainSampler]:
+    plain = PlainSampler(loaded.model, loaded.ends)
+    return [FastSampler(loaded.model, loaded.ends), plain] if FastSampler.serves(loaded.model) else [plain]
+
+
+def generated(loaded: Loaded, prompt: list[int]) -> list[int]:
+    ids = torch.tensor([prompt])
+    output = loaded.model.generate(
+        input_ids=ids,
+        attention_mask=torch.ones_like(ids),
+        do_sample=False,
+        max_new_tokens=NEW,
+        eos_token_id=sorted(loaded.ends),
+        pad_token_id=loaded.end,
+    )
+    return [int(token) for token in output[0, len(prompt) :]]
+
+
+def with_frequent_end(loaded: Loaded, every: int = 7) -> Loaded:
+    """The same model, which now ends texts often: every seventh token is an end token."""
+    return Loaded(
+        loaded.folder,
+        loaded.model,
+        loaded.tokenizer,
+        loaded.adapted,
+        loaded.end,
+        frozenset(range(0, len(loaded.tokenizer), every)),
+        None,
+        loaded.room,
+    )
+
+
+def check(drawn: list[list[Drawn]], loaded: Loaded) -> None:
+    for prompt, rows in zip(PROMPTS, drawn, strict=True):
+        expected = generated(loaded, prompt)
+        for row in rows:
+            assert row.ids == expected, f"prompt {prompt}"
+            assert row.finished == (expected[-1] in loaded.ends)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "sliding", "gemma3", "mamba"])
+def test_greedy_is_generate(kind: str, tmp_path: Path) -> None:
+    loaded = make_loaded(kind, tmp_path)
+    assert FastSampler.serves(loaded.model) == (kind in ("llama", "qwen2", "qwen3", "mistral"))
+    for sampler in samplers(loaded):
+        check(sampler.sample(PROMPTS, 2, NEW, drawer(0.0)), loaded)
+
+
+@pytest.mark.parametrize(("kind", "every"), [("llama", 5), ("qwen2", 5)])
+def test_greedy_is_generate_when_rows_end_early(kind: str, every: int, tmp_path: Path) -> None:
+    loaded = with_frequent_end(make_loaded(kind, tmp_path), every)
+    for sampler in samplers(loaded):
+        drawn = sampler.sample(PROMPTS, 3, NEW, drawer(0.0))
+        check(drawn, loaded)
+        assert len({len(rows[0].ids) for rows in drawn}) > 1, "the example should end at different times"
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen3"])
+def test_adapters_are_merged(kind: str, tmp_path: Path) -> None:
+    loaded = make_loaded(kind, tmp_path, lora=4)
+    plain = generated(loaded, PROMPTS[0])
+    shake_adapters(loaded)
+    assert generated(loaded, PROMPTS[0]) != plain, "the adapters should matter"
+    for sampler in samplers(loaded):
+        check(sampler.sample(PROMPTS, 2, NEW, drawer(0.0)), loaded)
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen3", "gpt2", "gemma3"])
+def test_log_probs_are_those_of_a_plain_forward_pass(kind: str, tmp_path: Path) -> None:
+    """Rows that end at different times move about in the batch: their log-probs show whether each still
+    attends to its own past."""
+    loaded = with_frequent_end(make_loaded(kind, tmp_path), 3)
+    for sampler in samplers(loaded):
+        drawn = sampler.sample(PROMPTS, 8, NEW, drawer(1.6, log_probs=True))
+        assert len({len(row.ids) for rows in drawn for row in rows}) > 4
+        for prompt, rows in zip(PROMPTS, drawn, strict=True):
+            for row in rows:
+                with torch.no_grad():
+                    logits = loaded.model(torch.tensor([[*prompt, *row.ids]])).logits[0] / 1.6
+                expected = logits.log_softmax(-1)[len(prompt) - 1 : -1].gather(
+                    1, torch.tensor(row.ids)[:, None]
+                )
+                assert torch.allclose(torch.tensor(row.log_probs), expected[:, 0], atol=1e-4)
+
+
+def test_frequencies_follow_probabilities(tmp_path: Path) -> None:
+    loaded = make_loaded("llama", tmp_path)
+    count, temperature = 4000, 1.5
+    with torch.no_grad():
+        expected = (loaded.model(torch.tensor([PROMPTS[1]])).logits[0, -1] / temperature).softmax(-1)
+    for sampler in samplers(loaded):
+        drawn = sampler.sample([PROMPTS[1]], count, 1, drawer(temperature))
+        found = Counter(row.ids[0] for row in drawn[0])
+        distance = (
+            sum(abs(found[token] / count - float(expected[token])) for token in range(len(expected))) / 2
+        )
+        # Under the null hypothesis the mean of this distance is at most sqrt(tokens / (2 pi count)) = 0.1.
+        assert distance < 0.12
+        likely = int(expected.argmax())
+        error = (float(expected[likely]) * (1 - float(expected[likely])) / count) ** 0.5
+        assert abs(found[likely] / count - float(expected[likely])) < 4 * error
+
+
+def test_same_seed_same_texts_and_the_global_generator_rests(tmp_path: Path) -> None:
+    loaded = make_loaded("llama", tmp_path)
+    for sampler in samplers(loaded):
+        state = torch.random.get_rng_state()
+        runs = [
+            [row.ids for rows in sampler.sample(PROMPTS, 4, NEW, drawer(seed=seed)) for row in rows]
+            for seed in (5, 5, 6)
+        ]
+        assert runs[0] == runs[1] != runs[2]
+        assert all(first != second for first, second in itertools.pairwise(runs[0]))
+        assert torch.equal(torch.random.get_rng_state(), state)
