@@ -144,18 +144,10 @@ class CassetteError(ModelError):
 
 
 class BudgetError(ModelError):
-    """The budget does not allow the next call: `quantity` is the one that is short.
-
-    `temporary` is true when calls in flight hold what is missing: it may come free when they settle.
-    """
+    """The budget does not allow the next call."""
 
     kind = "budget"
     reached = False
-
-    def __init__(self, message: str, quantity: str, *, temporary: bool = False) -> None:
-        super().__init__(message)
-        self.quantity = quantity
-        self.temporary = temporary
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ def test_what_waits_is_sent_on_close_and_accounts_are_kept(tmp_path: Path) -> No
         sender.share(Rollout(1, "last words"))
     gathered = []
     wait_for(lambda: gathered.extend(receiver.gather()) or gathered)
-    receiver.credit(gathered[0], "verified")
+    receiver.credit(gathered[0].author, gathered[0].place, "verified")
     receiver.close()
     with live(hub, 1, tmp_path / "accounts.json") as again:
         account = again.accounts.get(identity(2).node_id)

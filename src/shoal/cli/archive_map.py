@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from shoal.cli.output import clean, on_terminal, print_table
 
 if TYPE_CHECKING:
-    from shoal.evolve.elite import Axis
-    from shoal.evolve.summary import CellSummary
+    from shoal.runs.search import Axis, CellSummary
 
 SHADES = ("white on color(236)", "white on color(24)", "white on color(30)", "black on color(35)",
           "black on color(148)", "black on color(220)")  # fmt: skip

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli import rules
+from shoal.cli import options, rules
 from shoal.cli.sources import FILES_HELP
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def assemble(
     lenient: Annotated[
         bool, typer.Option("--lenient", help="Also accept missing operands and commas, and long lines.")
     ] = False,
-    json: rules.Json = False,
+    json: options.Json = False,
 ) -> None:
     """Assemble warriors and print their load files.
 

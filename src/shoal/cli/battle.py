@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli import rules
+from shoal.cli import options, rules
 from shoal.cli.rules import MOST_ROUNDS
 from shoal.cli.sources import FILES_HELP
 from shoal.errors import ConfigError
@@ -57,7 +57,7 @@ def battle(
         bool, typer.Option("--stats", help="Add mean processes spawned, addresses covered, survival, share.")
     ] = False,
     threads: rules.Threads = None,
-    json: rules.Json = False,
+    json: options.Json = False,
 ) -> None:
     """Let warriors fight, and show who survived how often.
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli import experiments, rules
-from shoal.cli.going_on import Quiet
+from shoal.cli import experiments, options
+from shoal.cli.evolve import settings_from
 
 IN_TERMINAL = ("coverage_common", "qd_score_common", "generality", "qd_score", "valid", "calls")
 """The metrics that the terminal has room for; the report has all."""
@@ -52,8 +52,8 @@ def compare(
     ] = None,
     workers: experiments.Workers = None,
     dry_run: experiments.DryRun = False,
-    json: rules.Json = False,
-    quiet: Quiet = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Compare many models with one, at the same number of calls.
 
@@ -67,15 +67,13 @@ def compare(
       shoal compare --models builtin:bomber,builtin:scanner --arms solo,homogeneous,heterogeneous
       shoal compare search.toml --held-out warriors/ --out runs/paper
     """
-    from shoal.cli.evolve import settings_from
-    from shoal.lab.compare import FAMILIES, plan_comparison, run_arm
-    from shoal.lab.findings import findings
+    from shoal.lab.compare import FAMILIES, plan_comparison
 
-    settings = settings_from(config, models, rounds, calls, None, held_out, changes or [])
-    plan = plan_comparison(settings, seeds, FAMILIES if arms is None else experiments.names(arms))
+    settings = settings_from(config, models, rounds, calls, None, held_out, changes)
+    plan = plan_comparison(settings, seeds, FAMILIES if arms is None else options.names(arms))
     if dry_run:
         experiments.show_plan(
             plan, {"nodes": lambda of: len(of["models"]), "calls": lambda of: of["calls"]}, json
         )
         return
-    experiments.carry_out(plan, run_arm, findings, out, workers, IN_TERMINAL, json=json, quiet=quiet)
+    experiments.carry_out(plan, out, workers, IN_TERMINAL, json=json, quiet=quiet)

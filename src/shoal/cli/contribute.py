@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli import joining, train
-from shoal.cli.going_on import Quiet, new_folder
+from shoal.cli import options, train
+from shoal.cli.network import NetworkOptions, with_network
 
 
+@with_network()
 def contribute(
+    network: NetworkOptions,
     model: Annotated[
         str,
         typer.Option(
@@ -30,37 +32,22 @@ def contribute(
     groups: Annotated[
         int | None, typer.Option("--groups", metavar="I", min=1, help="Groups per step.")
     ] = None,
-    group: Annotated[
-        int | None, typer.Option("--group", metavar="G", min=2, help="Completions per group.")
-    ] = None,
-    steps: Annotated[int | None, typer.Option("--steps", metavar="T", min=1, help="Steps.")] = None,
-    seed: Annotated[int | None, typer.Option("--seed", metavar="S", min=0, help="Seed.")] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="RUN", help="Run folder; else a new one in runs/.")
-    ] = None,
+    group: train.Group = None,
+    steps: train.Steps = None,
+    seed: options.Seed = None,
+    out: options.Out = None,
     linger: Annotated[
         float,
         typer.Option("--linger", metavar="SECONDS", min=0, help="Stay so long for others to fetch."),
     ] = 10.0,
-    settings: train.Settings = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
-    quiet: Quiet = False,
-    join: joining.Join = None,
-    listen: joining.Listen = None,
-    advertise: joining.Advertise = None,
-    transport: joining.Engine = "zenoh",
-    swarm: joining.Swarm = None,
-    secret_file: joining.SecretFile = None,
-    allow: joining.Allow = None,
-    tls_authority: joining.TlsAuthority = None,
-    tls_certificate: joining.TlsCertificate = None,
-    tls_key: joining.TlsKey = None,
-    key: joining.KeyFile = None,
+    settings: options.Set = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Give rollouts to a training swarm without training. Needs no torch.
 
-    The questions are this node's own, drawn by its key; whoever receives the answers checks them. Say which
-    tasks the swarm trains on with --tasks.
+    The questions are this node's own, drawn by its key; receivers check the answers. Name the tasks of the
+    swarm with --tasks.
 
     \b
     Examples:
@@ -68,13 +55,15 @@ def contribute(
       shoal contribute --join tcp/example.org:7447 --model openai:gpt-5-mini --tasks base_conversion
       shoal contribute --join tcp/example.org:7447 --rollouts runs/evolve-first
     """
+    from shoal.cli.running import new_folder, run_and_report
     from shoal.errors import ConfigError
-    from shoal.train.opening import check_models
+    from shoal.train.crew import check_models
+    from shoal.train.prepared import read_prepared
     from shoal.train.settings import NOT_TRAINED, PREPARED
 
     if bool(model) == (rollouts is not None):
         raise ConfigError("name who contributes: either --model SPEC or --rollouts FILE")
-    if not (join or listen or swarm):
+    if not network.names_a_swarm:
         raise ConfigError("say which swarm gets them: --join ADDRESS")
     spec = f"{NOT_TRAINED}{model}" if rollouts is None else f"{PREPARED}{rollouts.absolute()}"
     chosen = train.settings_from(
@@ -91,9 +80,7 @@ def contribute(
     )
     chosen.check()
     check_models(chosen)
-    tls = (tls_authority, tls_certificate, tls_key)
-    network = joining.network_from(
-        1, join, listen, advertise, transport, swarm, secret_file, allow, tls, key, in_process=False
-    )
+    if rollouts is not None:
+        read_prepared(rollouts)  # says what is wrong with it, before anything is joined
     folder = out or new_folder("contribute")
-    train.run_resumably(chosen, folder, network, in_process=False, json=json, quiet=quiet)
+    run_and_report(chosen, folder, network.network(1), in_process=False, json=json, quiet=quiet)

@@ -66,18 +66,17 @@ def dashboard(
 
 
 def axes_of(run: Path) -> list[AxisView]:
-    """How the bins of the run's archive are called; nothing where that cannot be told, e.g. because its
-    domain is not installed here: the page then shows their numbers."""
-    from shoal.cli.applications import application_of
+    """The names of the bins of the run's archive; none where they cannot be told, e.g. because its domain is
+    not installed here: the page then shows their numbers."""
+    from shoal.applications import settings_of
     from shoal.dashboard.run_view import AxisView
     from shoal.errors import ShoalError
 
-    if application_of(run) != "evolve":
+    settings = settings_of(run)
+    if not hasattr(settings, "open_domain"):
         return []
-    from shoal.evolve.running import load_settings
-
     try:
-        axes = load_settings(run).open_domain().axes
+        axes = settings.open_domain().axes
     except ShoalError:
         return []
     return [AxisView(axis.measure, tuple(axis.label(index) for index in range(axis.bins))) for axis in axes]

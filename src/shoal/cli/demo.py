@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli.going_on import INTERRUPTED, NODE_FAILED, Quiet
+from shoal.cli import options
+from shoal.cli.progress import Manner, ProgressDisplay
+from shoal.cli.running import INTERRUPTED, NODE_FAILED, announcing_stop
 
 if TYPE_CHECKING:
-    from shoal.cli.progress import ProgressDisplay
     from shoal.evolve.settings import EvolveSettings
+    from shoal.node import Stop
     from shoal.train.settings import TrainSettings
 
 SMALL_MODELS = ("local:smollm2", "local:gemma3-270m")
 
 RUNS = ("evolve", "train")
 MARK = ".demo"
-"""A file that says whose the runs beside it are."""
+"""A file that marks the runs beside it as a demo's."""
 
 
 def demo(
@@ -32,8 +34,8 @@ def demo(
         bool, typer.Option("--llm", help="With language models that pip installs, where they are; slower.")
     ] = False,
     seed: Annotated[int, typer.Option("--seed", metavar="S", min=0, help="Seed.")] = 0,
-    quiet: Quiet = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
 ) -> None:
     """Search and train on embedded defaults: no key, account, GPU or network.
 
@@ -49,75 +51,72 @@ def demo(
     from importlib.util import find_spec
 
     from shoal.cli.output import note, print_json
-    from shoal.cli.progress import ProgressDisplay, manner_of
+    from shoal.cli.progress import manner_of
     from shoal.cli.report import run_parts
-    from shoal.cli.run_output import as_json
-    from shoal.cli.stopping import saying_that_it_stops
-    from shoal.cli.views import search_view, train_view
-    from shoal.evolve import running as searching
-    from shoal.evolve.summary import summarise as summarise_search
     from shoal.node import Stop
     from shoal.report.page import page
     from shoal.runs.files import write_whole
 
     _clear(out)
-    search, training = settings_of(llm, seed)
     with_training = find_spec("torch") is not None and find_spec("transformers") is not None
     found: dict[str, Any] = {}
     parts = []
-    troubles: list[str] = []
+    failed = False
     manner = manner_of(json=json, quiet=quiet)
     with Stop() as stop:
-        if manner == "people":
-            note(f"Searching: {', '.join(search.models)}; {search.calls} calls in {search.rounds} rounds.")
-        searched = ProgressDisplay(search_view(), manner, keep=True)
-        with searched as display, saying_that_it_stops(stop, display.say):
-            ended = searching.run(search, out / "evolve", in_process=False, stop=stop, progress=display.show)
-        troubles += _troubles(display, ended)
-        found["evolve"] = summarise_search(out / "evolve")
-        parts += run_parts(out / "evolve")
-        if with_training and not stop.requested:
-            from shoal.train import running as learning
-            from shoal.train.summary import summarise as summarise_training
-
+        for settings in settings_of(llm, seed)[: 2 if with_training else 1]:
+            if stop.requested:
+                break
+            folder = out / settings.application
             if manner == "people":
-                note(f"Training: {', '.join(training.models)}; {training.steps} steps.")
-            trained = ProgressDisplay(train_view(), manner, keep=True)
-            with trained as train_display, saying_that_it_stops(stop, train_display.say):
-                ended = learning.run(
-                    training, out / "train", in_process=False, stop=stop, progress=train_display.show
-                )
-            troubles += _troubles(train_display, ended)
-            found["train"] = summarise_training(out / "train")
-            parts += run_parts(out / "train")
+                note(_beginning(settings))
+            summary, ended = _run(settings, folder, stop, manner)
+            failed |= ended != "finished"
+            found[settings.application] = summary
+            parts += run_parts(folder)
     report = out / "report.html"
     write_whole(report, page("Shoal demo", parts).encode())
     if json:
-        print_json({"report": str(report), **{name: as_json(one) for name, one in found.items()}})
+        import msgspec
+
+        print_json({"report": str(report), **{name: msgspec.to_builtins(one) for name, one in found.items()}})
     elif quiet:
         print(report)
     else:
         _tell(found, out, report, with_training=with_training)
     if stop.requested:
         raise typer.Exit(INTERRUPTED)
-    if troubles:
+    if failed:
         raise typer.Exit(NODE_FAILED)
 
 
-def _troubles(display: ProgressDisplay[Any], ended: str) -> list[str]:
-    """Why a run ended before its time, said once on standard error; empty where it did not."""
-    from shoal.cli.output import note
+def _beginning(settings: EvolveSettings | TrainSettings) -> str:
+    models = ", ".join(settings.models)
+    if settings.application == "evolve":
+        return f"Searching: {models}; {settings.calls} calls in {settings.rounds} rounds."
+    return f"Training: {models}; {settings.steps} steps."
 
+
+def _run(settings: Any, folder: Path, stop: Stop, manner: Manner) -> tuple[Any, str]:
+    """One run with its progress; its summary, and how it ended, whose reason was said if there was one."""
+    from shoal.applications import APPLICATIONS
+    from shoal.cli.output import note
+    from shoal.node.running import run_crew
+
+    application = APPLICATIONS[settings.application]
+    shown = ProgressDisplay(application.load("terminal").columns, manner, keep=True)
+    with shown as display, announcing_stop(stop, display.say):
+        ended = run_crew(application.load("crew")(settings), folder, stop=stop, progress=display.show)
     display.tell_troubles()
     if ended != "finished" and not display.troubled:
         note(f"shoal: {ended}")
-    return [] if ended == "finished" else [ended]
+    return application.load("summarise")(folder), ended
 
 
 def settings_of(llm: bool, seed: int) -> tuple[EvolveSettings, TrainSettings]:
     """What the demo runs."""
     from shoal.errors import ConfigError
-    from shoal.evolve.settings import CoreWarRules, EvolveSettings
+    from shoal.evolve.settings import EvolveSettings
     from shoal.models import PRESETS
     from shoal.train.settings import TrainSettings
 
@@ -128,7 +127,7 @@ def settings_of(llm: bool, seed: int) -> tuple[EvolveSettings, TrainSettings]:
         raise ConfigError(f"--llm needs a model: {PRESETS['smollm2'].command()}")
     search = EvolveSettings(
         models=(*there, "builtin:bomber"), calls=36, rounds=2, max_tokens=80, deadline=600.0, look_ahead=1,
-        corewar=CoreWarRules(brief=True), seed=seed,
+        options={"brief": True}, seed=seed,
     )  # fmt: skip
     # Few and short answers, as each token costs these models a hundred times what it costs the tiny ones.
     training = TrainSettings(
@@ -180,6 +179,8 @@ def next_commands(out: Path, parts: Sequence[str], *, has_program: bool) -> list
 
 
 def _tell(found: dict[str, Any], out: Path, report: Path, *, with_training: bool) -> None:
+    from shoal.errors import how_to_install
+
     search = found["evolve"]
     print(
         f"Search: {len(search.cells_common)} kinds of programs, QD-score {search.qd_score_common:.2f} "
@@ -192,7 +193,7 @@ def _tell(found: dict[str, Any], out: Path, report: Path, *, with_training: bool
             used = sum(node.foreign_used for node in training.nodes)
             print(f"Training: held-out reward {first:.2f} → {last:.2f}; {used} groups of others were used.")
     elif not with_training:
-        print("Training was left out: it needs torch (pip install '.[train]' in Shoal's folder).")
+        print(f"Training was left out: it needs torch ({how_to_install('train')}).")
     print(f"\nThe page:  {report}")
     for line in next_commands(out, list(found), has_program=bool(search.best_source)):
         print(line)

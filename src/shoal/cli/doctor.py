@@ -6,22 +6,29 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli import joining
+from shoal.cli import options
+from shoal.cli.network import NetworkOptions, key_path, with_network
 
 NOT_WELL = 1
 
 
+@with_network(
+    "join",
+    "listen",
+    "transport",
+    "swarm",
+    "secret_file",
+    "tls_authority",
+    "tls_certificate",
+    "tls_key",
+    "key",
+)
 def doctor(
-    join: joining.Join = None,
-    listen: joining.Listen = None,
-    transport: joining.Engine = "zenoh",
-    swarm: joining.Swarm = None,
-    secret_file: joining.SecretFile = None,
-    key: joining.KeyFile = None,
+    network: NetworkOptions,
     seconds: Annotated[
         float, typer.Option("--seconds", metavar="S", min=0.5, max=600, help="How long to listen for peers.")
     ] = 5.0,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    json: options.Json = False,
 ) -> None:
     """Check clock, limits, identity and the way to peers; exit code 1 if something needs doing.
 
@@ -35,8 +42,8 @@ def doctor(
     from shoal.cli.peers import listen_for
     from shoal.swarm.checkup import check_machine, peers_heard
 
-    chosen = joining.joining_from(join, listen, None, transport, swarm, secret_file)
-    findings = list(check_machine(str(joining.key_path(key)), chosen.listen, chosen.join))
+    chosen = network.joining()
+    findings = list(check_machine(str(key_path(network.key)), chosen.listen, chosen.join))
     if chosen.join and all(finding.well for finding in findings):
         _, present, figures = listen_for(chosen, seconds)
         findings.append(peers_heard(len(present), figures))

@@ -1,4 +1,4 @@
-"""What the verbs that do experiments have in common: doing the runs with progress, and the table."""
+"""Experiments from the command line: the runs with progress, and the table of results."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from shoal.lab.experiment import Experiment, Plan
-    from shoal.lab.running import Progress, Task
+    from shoal.lab.experiment import Plan
+    from shoal.lab.running import Progress
     from shoal.runs.results import ArmResults, Estimate, Group, Metric, Results
 
 MOST_SEEDS = 1000
@@ -25,15 +25,8 @@ Workers = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the arms and settings, run nothing.")]
 
 
-def names(text: str) -> list[str]:
-    """Of a list with commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
 def carry_out(
     plan: Plan,
-    task: Task,
-    findings: Callable[[Experiment], Results],
     out: Path,
     workers: int | None,
     in_terminal: Sequence[str],
@@ -41,12 +34,14 @@ def carry_out(
     json: bool,
     quiet: bool,
 ) -> None:
-    """Does what is left of the experiment in `out`, writes results and report, and prints the metrics
+    """Does the rest of the experiment in `out`, writes results and report, and prints the metrics
     `in_terminal`, or with `quiet` the report's place. Exits with 2 if a run failed and with 130 if it was
     stopped."""
+    from shoal.applications import APPLICATIONS
     from shoal.cli import INTERRUPTED, UNUSABLE
     from shoal.cli.output import note, print_json
-    from shoal.cli.stopping import saying_that_it_stops
+    from shoal.cli.running import announcing_stop
+    from shoal.lab.arm import run_arm
     from shoal.lab.experiment import Experiment
     from shoal.lab.running import run_trials
     from shoal.node.drive import Stop
@@ -60,10 +55,11 @@ def carry_out(
         with (
             Stop() as stop,
             _progress(quiet=quiet, json=json) as (tell, say),
-            saying_that_it_stops(stop, say),
+            announcing_stop(stop, say),
         ):
-            complete = run_trials(experiment, task, workers=workers, stop=stop, tell=tell)
-        results = findings(experiment)
+            complete = run_trials(experiment, run_arm, workers=workers, stop=stop, tell=tell)
+        application = APPLICATIONS[plan.arms[0].settings["application"]]
+        results = application.load("findings")(experiment)
         write_results(experiment.path, results)
         report = write_report(experiment.path)
     if json:

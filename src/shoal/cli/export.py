@@ -1,4 +1,4 @@
-"""`shoal export`: what a run holds, as files that other programs read."""
+"""`shoal export`: a run as files that other programs read."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from shoal.cli import options
+
 
 def export(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder.")],
+    run: options.Run,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="A new or empty folder.")],
     format: Annotated[
         str, typer.Option("--format", metavar="NAME", help="Of tables: csv, jsonl or parquet.")
@@ -17,8 +19,8 @@ def export(
 ) -> None:
     """Write a run's tables, programs and models as files.
 
-    A search gives `events`, `elites` (the archive under common opponents) and its programs as
-    warriors/*.red. Training gives `steps`, `evaluations` and `rollouts` (what each node wrote, with its
+    A search gives `events`, `elites` (the archive under common opponents) and its programs in
+    programs/. Training gives `steps`, `evaluations` and `rollouts` (what each node wrote, with its
     scores), and the newest checkpoint of each node as a model folder that transformers opens. In CSV, text
     that begins like a formula (= + - @) has an apostrophe in front; jsonl and parquet have it as it is.
 
@@ -27,7 +29,7 @@ def export(
       shoal export runs/first -o exported
       shoal export runs/sums -o exported --format jsonl
     """
-    from shoal.cli.applications import application_of
+    from shoal.applications import application_of
     from shoal.errors import ConfigError
     from shoal.runs.tables import write_table
 
@@ -35,11 +37,7 @@ def export(
         raise ConfigError(f"--format is {format!r}: choose csv, jsonl or parquet")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ConfigError(f"{out} is not empty: name a new folder")
-    if application_of(run) == "train":
-        from shoal.train.exporting import export_training as export_run
-    else:
-        from shoal.evolve.exporting import export_search as export_run
-    tables = export_run(run, out)
+    tables = application_of(run).load("export")(run, out)
     for name, rows in tables.items():
         write_table(out / f"{name}.{format}", rows, format)
     for path in sorted(path for path in out.iterdir()):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from shoal.cli import rules
+from shoal.cli import options
 
 SECONDS_OF_MEASURING = 0.3
 
 
-def info(json: rules.Json = False) -> None:
+def info(json: options.Json = False) -> None:
     """Show versions, the engine, and its speed on this machine."""
     import platform
 

@@ -7,16 +7,17 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli import joining
+from shoal.cli import options
+from shoal.cli.network import NetworkOptions, SecretFile, Swarm
 
 
 def invite(
     address: Annotated[
         str, typer.Argument(metavar="ADDRESS", help="Where this swarm is reached, e.g. tcp/host:7447.")
     ],
-    swarm: joining.Swarm = None,
-    secret_file: joining.SecretFile = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    swarm: Swarm = None,
+    secret_file: SecretFile = None,
+    json: options.Json = False,
 ) -> None:
     """Print one line that a friend pastes to join this swarm.
 
@@ -28,7 +29,7 @@ def invite(
     """
     from shoal.swarm.invitation import Invitation
 
-    chosen = joining.joining_from(swarm=swarm, secret_file=secret_file)
+    chosen = NetworkOptions(swarm=swarm, secret_file=secret_file).joining()
     invitation = str(Invitation(address, chosen.swarm, chosen.secret))
     if json:
         from shoal.cli.output import print_json

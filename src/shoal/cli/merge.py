@@ -7,13 +7,15 @@ from typing import Annotated
 
 import typer
 
+from shoal.cli import options
+
 
 def merge(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Run folders.")],
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Write archive and programs there.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    json: options.Json = False,
 ) -> None:
     """Join the archives of several runs, of one machine or of many.
 
@@ -23,19 +25,20 @@ def merge(
     Example:
       shoal merge runs/mine runs/theirs --out merged
     """
-    from shoal.cli.applications import application_of
+    import msgspec
+
+    from shoal.applications import application_of
     from shoal.cli.archive_map import print_map
     from shoal.cli.output import print_json
-    from shoal.cli.run_output import as_json
     from shoal.errors import ConfigError
     from shoal.evolve.merging import merge_runs
 
     for run in runs:
-        if application_of(run) == "train":
-            raise ConfigError(f"{run} is a training run, which has no archive: merging is for searches")
+        if application_of(run).name != "evolve":
+            raise ConfigError(f"{run} is no search, so it has no archive to merge")
     merged = merge_runs(runs, out)
     if json:
-        print_json(as_json(merged))
+        print_json(msgspec.to_builtins(merged))
         return
     archives = "1 archive" if merged.archives == 1 else f"{merged.archives} archives"
     taken = "1 run" if len(merged.runs) == 1 else f"{len(merged.runs)} runs"

@@ -6,12 +6,14 @@ from typing import Annotated
 
 import typer
 
+from shoal.cli import options
+
 
 def models(
     specs: Annotated[
         list[str] | None, typer.Argument(metavar="[SPEC]…", help="Models to look at; else the known ones.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    json: options.Json = False,
 ) -> None:
     """List models: installed, with a key, reachable, at what price.
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli import joining
-from shoal.cli.going_on import NOBODY_HEARD
+from shoal.cli import options
+from shoal.cli.network import Joining, NetworkOptions, with_network
+from shoal.cli.running import NOBODY_HEARD
 from shoal.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -17,33 +18,29 @@ if TYPE_CHECKING:
     from shoal.swarm.identity import NodeId
 
 ACCOUNTS = "accounts.json"
-TRY = "try `shoal doctor --join ADDRESS` (not with TLS), or listen longer with --seconds"
+TRY = "try `shoal doctor --join ADDRESS`, or listen longer with --seconds"
 
 
+@with_network(
+    "join", "listen", "transport", "swarm", "secret_file", "tls_authority", "tls_certificate", "tls_key"
+)
 def peers(
+    network: NetworkOptions,
     kept: Annotated[
         Path | None,
         typer.Argument(
             metavar="[RUN]", help="A run folder, a node's folder or an accounts file; else listen."
         ),
     ] = None,
-    join: joining.Join = None,
-    listen: joining.Listen = None,
-    transport: joining.Engine = "zenoh",
-    swarm: joining.Swarm = None,
-    secret_file: joining.SecretFile = None,
-    tls_authority: joining.TlsAuthority = None,
-    tls_certificate: joining.TlsCertificate = None,
-    tls_key: joining.TlsKey = None,
     seconds: Annotated[
         float, typer.Option("--seconds", metavar="S", min=0.5, max=3600, help="How long to listen.")
     ] = 5.0,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    json: options.Json = False,
 ) -> None:
     """Show who is in a swarm, or the accounts that a node has kept of its peers.
 
-    Without a folder it listens for a few seconds and lists whose signed beacons it heard; exit code 1 if
-    there were none.
+    Without a folder it listens for a few seconds and lists the nodes whose signed beacons it heard; exit
+    code 1 if there were none.
 
     \b
     Examples:
@@ -53,18 +50,13 @@ def peers(
     if kept is not None:
         _show(_accounts_in(kept), None, json)
         return
-    chosen = joining.joining_from(
-        join, listen, None, transport, swarm, secret_file, tls=(tls_authority, tls_certificate, tls_key)
-    )
-    accounts, present, _ = listen_for(chosen, seconds)
+    accounts, present, _ = listen_for(network.joining(), seconds)
     _show([("", accounts)], present, json)
     if not present:
         raise typer.Exit(NOBODY_HEARD)
 
 
-def listen_for(
-    chosen: joining.Joining, seconds: float
-) -> tuple[Accounts, dict[NodeId, Peer], dict[str, int]]:
+def listen_for(chosen: Joining, seconds: float) -> tuple[Accounts, dict[NodeId, Peer], dict[str, int]]:
     """Takes part under a passing identity, sharing nothing; returns accounts, whom it heard, and figures."""
     import time
 

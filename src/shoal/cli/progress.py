@@ -1,4 +1,4 @@
-"""Where a run stands, while it runs: a table on a terminal, lines in a pipe, objects for programs.
+"""The progress of a run: a table on a terminal, lines in a pipe, objects for programs.
 
 Always on standard error: standard output is for the result. Names and troubles may come from strangers and
 are cleaned of everything that a terminal could act upon.
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from shoal.cli.columns import Column, clock, fitted
 from shoal.cli.output import clean, note
 
 if TYPE_CHECKING:
-    from shoal.node.standing import Standing
+    from shoal.node.standing import Progress, Standing
 
 LINE_EVERY = 5.0
 """Seconds between two rounds of lines where there is no terminal."""
@@ -27,40 +27,28 @@ Manner = Literal["people", "programs", "quiet"]
 """`people`: a table or lines; `programs`: one JSON object per node and line; `quiet`: nothing."""
 
 
-class Progress(Protocol):
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def nodes(self) -> Sequence[Standing]: ...
+class View:
+    """A run as it goes on: a title for all of it, and columns for each node."""
 
-
-ProgressOf = TypeVar("ProgressOf", bound=Progress)
-
-
-class View(Generic[ProgressOf]):
-    """How a kind of run is shown: a title for all of it, columns for each node, and the node's own figures
-    by name for programs."""
-
-    def __init__(
-        self,
-        columns: Sequence[Column],
-        title: Callable[[ProgressOf], str],
-        figures: Callable[[Any], dict[str, Any]],
-    ) -> None:
+    def __init__(self, columns: Sequence[Column]) -> None:
         self.columns = columns
-        self._title = title
-        self._figures = figures
 
-    def title(self, progress: ProgressOf) -> str:
+    def doing(self, progress: Progress[Any]) -> str:
+        if progress.making:
+            models = ", ".join(f"{name} {100 * share:.0f}%" for name, share in progress.making.items())
+            return f"making {models} (first use)"
+        return f"{progress.done} of {progress.total} {progress.unit}"
+
+    def title(self, progress: Progress[Any]) -> str:
         from shoal.node.pace import longest_left
 
         left, passed = longest_left(progress.nodes), clock(progress.seconds)
         about = f", about {clock(left)} left" if left else ""
         is_over = progress.nodes and all(node.ended for node in progress.nodes)
         took = f"took {passed}" if is_over else f"{passed} so far{about}"
-        return f"{clean(self._title(progress), 500)}; {took}"
+        return f"{clean(self.doing(progress), 500)}; {took}"
 
-    def table(self, progress: ProgressOf, width: int) -> list[str]:
+    def table(self, progress: Progress[Any], width: int) -> list[str]:
         """Title, headings, a line per node and one per trouble, none longer than `width`."""
         nodes, more = _shown(progress.nodes)
         lines = [clean(self.title(progress), width)]
@@ -71,7 +59,7 @@ class View(Generic[ProgressOf]):
             lines.append(clean(more, width))
         return lines + [clean(line, width) for line in troubles(nodes)]
 
-    def lines(self, progress: ProgressOf) -> list[str]:
+    def lines(self, progress: Progress[Any]) -> list[str]:
         """The same in words, without the troubles."""
         nodes, more = _shown(progress.nodes)
         found = [self.title(progress)]
@@ -80,14 +68,14 @@ class View(Generic[ProgressOf]):
             found.append(f"  {clean(node.name)}: {figures}")
         return found + ([f"  {more}"] if more else [])
 
-    def objects(self, progress: ProgressOf) -> list[dict[str, Any]]:
-        """One per node, all of them. Names are as they are: JSON escapes what is not ASCII."""
+    def objects(self, progress: Progress[Any]) -> list[dict[str, Any]]:
+        """One per node, all of them. Names are as they are: JSON escapes every other character than ASCII."""
         return [
             {
                 "seconds": round(progress.seconds, 3),
                 "node": node.name,
                 "model": node.model,
-                **self._figures(node),
+                **node.figures(),
                 "peers": node.traffic.peers,
                 "shared": node.traffic.shared,
                 "received": node.traffic.received,
@@ -98,29 +86,34 @@ class View(Generic[ProgressOf]):
                 "trouble": node.trouble,
             }
             for node in progress.nodes
-        ] or [{"seconds": round(progress.seconds, 3), "doing": self._title(progress)}]
+        ] or [{"seconds": round(progress.seconds, 3), "doing": self.doing(progress)}]
 
 
-class ProgressDisplay(Generic[ProgressOf]):
+class ProgressDisplay:
     """A table that renews itself on a terminal, now and then some lines elsewhere. With `keep` the last table
     stays on the terminal; without `live` there are lines on a terminal too, as somebody types there. Where
     the run ended is told in any case, also after an interrupt."""
 
     def __init__(
-        self, view: View[ProgressOf], manner: Manner = "people", *, keep: bool = False, live: bool = True
+        self,
+        columns: Sequence[Column],
+        manner: Manner = "people",
+        *,
+        keep: bool = False,
+        live: bool = True,
     ) -> None:
         self.troubled: list[str] = []
         self._told: set[str] = set()
         self.peers = 0
-        self._view = view
+        self._view = View(columns)
         self._manner = manner
         self._keep = keep
         self._may_redraw = live
         self._live: Any = None
         self._next_line = 0.0
-        self._untold: ProgressOf | None = None
+        self._untold: Progress[Any] | None = None
 
-    def __enter__(self) -> ProgressDisplay[ProgressOf]:
+    def __enter__(self) -> ProgressDisplay:
         if self._manner == "people" and self._may_redraw and sys.stderr.isatty():
             from rich.console import Console
             from rich.live import Live
@@ -136,7 +129,7 @@ class ProgressDisplay(Generic[ProgressOf]):
         elif self._untold is not None:
             self._tell(self._untold)
 
-    def show(self, progress: ProgressOf) -> None:
+    def show(self, progress: Progress[Any]) -> None:
         self.troubled = troubles(progress.nodes)
         self.peers = max((node.traffic.peers for node in progress.nodes), default=0)
         if self._live is not None:
@@ -161,7 +154,7 @@ class ProgressDisplay(Generic[ProgressOf]):
         elif self._manner == "programs":
             print(f"{json.dumps({'doing': text})}\n", end="", file=sys.stderr, flush=True)
 
-    def _tell(self, progress: ProgressOf) -> None:
+    def _tell(self, progress: Progress[Any]) -> None:
         self._next_line, self._untold = progress.seconds + LINE_EVERY, None
         if self._manner == "people":
             for line in self._view.lines(progress):

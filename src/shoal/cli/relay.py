@@ -7,20 +7,15 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli import joining
+from shoal.cli.network import Joining, NetworkOptions, with_network
 from shoal.errors import ConfigError
 
 REPORT_SECONDS = 60.0
 
 
+@with_network("join", "listen", "advertise", "swarm", "tls_authority", "tls_certificate", "tls_key")
 def relay(
-    listen: joining.Listen = None,
-    join: joining.Join = None,
-    advertise: joining.Advertise = None,
-    swarm: joining.Swarm = None,
-    tls_authority: joining.TlsAuthority = None,
-    tls_certificate: joining.TlsCertificate = None,
-    tls_key: joining.TlsKey = None,
+    network: NetworkOptions,
     seconds: Annotated[
         float | None, typer.Option("--seconds", metavar="S", help="End after so long.")
     ] = None,
@@ -40,11 +35,9 @@ def relay(
 
     from shoal.cli.output import note
 
-    if not listen:
+    if not network.listen:
         raise ConfigError("a relay needs an address where others reach it: --listen tcp/0.0.0.0:7447")
-    chosen = joining.joining_from(
-        join, listen, advertise, "zenoh", swarm, tls=(tls_authority, tls_certificate, tls_key)
-    )
+    chosen = network.joining()
     ended = threading.Event()
     transport = chosen.open("relay-" + secrets.token_hex(8))
     try:
@@ -57,7 +50,7 @@ def relay(
     note("relay ended")
 
 
-def shown_addresses(chosen: joining.Joining, endpoints: Sequence[str]) -> list[str]:
+def shown_addresses(chosen: Joining, endpoints: Sequence[str]) -> list[str]:
     """Where others reach the relay: what is advertised, else where it listens, with the ports that were free.
     "Every interface" stays so: which of them leads here only the others know."""
     from dataclasses import replace

@@ -80,15 +80,13 @@ def _results(folder: Path) -> str:
 
 
 def _experiment(folder: Path) -> str:
+    from shoal.applications import APPLICATIONS
     from shoal.lab.experiment import Experiment
     from shoal.report.experiment import experiment_page
 
     experiment = Experiment.look(folder)
-    if experiment.plan.arms[0].settings.get("application") == "train":
-        from shoal.lab.sweep_findings import sweep_findings as findings
-    else:
-        from shoal.lab.findings import findings
-    return experiment_page(findings(experiment))
+    application = APPLICATIONS[experiment.plan.arms[0].settings.get("application", "evolve")]
+    return experiment_page(application.load("findings")(experiment))
 
 
 def _interactive(folder: Path) -> str:
@@ -105,10 +103,10 @@ def _run(folder: Path) -> str:
 
 
 def run_parts(folder: Path) -> list[Markup]:
-    """What a page about a run, of either application, consists of."""
+    """The parts of a page about a run."""
     import msgspec
 
-    from shoal.cli.applications import application_of
+    from shoal.applications import application_of, settings_of
     from shoal.runs.folder import VERSIONS
 
     name = "/".join(folder.absolute().parts[-2:])
@@ -116,16 +114,7 @@ def run_parts(folder: Path) -> list[Markup]:
         versions = msgspec.json.decode((folder / VERSIONS).read_bytes(), type=dict[str, str])
     except (OSError, msgspec.DecodeError) as error:
         versions = {"unknown": f"{VERSIONS} cannot be read: {error}"}
-    if application_of(folder) == "train":
-        from shoal.report.train_run import train_run_parts
-        from shoal.train import running as training
-        from shoal.train.summary import summarise as summarise_training
-
-        trained = msgspec.json.encode(summarise_training(folder))
-        return train_run_parts(name, trained, msgspec.to_builtins(training.load_settings(folder)), versions)
-    from shoal.evolve.running import load_settings
-    from shoal.evolve.summary import summarise
-    from shoal.report import run as search
-
-    settings = msgspec.to_builtins(load_settings(folder))
-    return search.run_parts(name, msgspec.json.encode(summarise(folder)), settings, versions)
+    application = application_of(folder)
+    summary, settings = application.load("summarise")(folder), msgspec.to_builtins(settings_of(folder))
+    parts: list[Markup] = application.load("report")(name, summary, settings, versions)
+    return parts

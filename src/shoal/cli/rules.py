@@ -48,7 +48,6 @@ Threads = Annotated[
         help="Threads to use, by default one per core. They do not change the result.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
 def settings_from(

@@ -1,4 +1,4 @@
-"""What `shoal show --cell`, `--lineage` and `--rollout` print. All texts may be a stranger's."""
+"""`shoal show --cell`, `--lineage` and `--rollout`. All texts may be a stranger's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shoal.errors import ConfigError
 
 if TYPE_CHECKING:
     from shoal.evolve.programs import Made
-    from shoal.train.reading import Group
+    from shoal.train.transcript import ShownGroup
 
 MOST_DIFFERENCE = 60
 MOST_SOURCE = 1000
@@ -46,9 +46,10 @@ def show_cell(run: Path, cell: str, *, json: bool) -> None:
 
 def show_lineage(run: Path, digest: str, *, json: bool) -> None:
     from shoal.evolve.programs import find_program, lineage_of, read_programs_of
-    from shoal.evolve.running import load_settings
+    from shoal.evolve.settings import EvolveSettings
+    from shoal.runs import load_settings
 
-    settings = load_settings(run)
+    settings = load_settings(EvolveSettings, run)
     domain = settings.open_domain()
     programs = read_programs_of(settings, run)
     found = lineage_of(
@@ -80,13 +81,14 @@ def show_lineage(run: Path, digest: str, *, json: bool) -> None:
 
 
 def show_rollout(run: Path, place: str, *, json: bool) -> None:
-    from shoal.train.reading import read_rollouts
-    from shoal.train.running import load_settings
+    from shoal.runs import load_settings
+    from shoal.train.settings import TrainSettings
+    from shoal.train.transcript import read_transcript
 
     node, colon, turn = place.rpartition(":")
     if not colon or not node or not turn.isdecimal() or len(turn) > 12:
         raise ConfigError(f"--rollout {place[:80]!r}: write it as NODE:TURN, such as 1:3")
-    found = read_rollouts(load_settings(run), run, node, int(turn))
+    found = read_transcript(load_settings(TrainSettings, run), run, node, int(turn))
     if json:
         print_json(msgspec.to_builtins(found))
         return
@@ -95,7 +97,7 @@ def show_rollout(run: Path, place: str, *, json: bool) -> None:
         _print_group(group)
 
 
-def _print_group(group: Group) -> None:
+def _print_group(group: ShownGroup) -> None:
     author = "own" if not group.author else f"of {clean(group.author, 16)} ({clean(group.model)})"
     verdict = "" if group.verdict == "own" else f", {clean(group.verdict, 100)}"
     print(f"\n{clean(group.family)}, {author}{verdict}")

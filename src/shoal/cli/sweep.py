@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli import experiments, rules
-from shoal.cli.going_on import Quiet
+from shoal.cli import experiments, options
 
 if TYPE_CHECKING:
     from shoal.lab.sweep import SweepSettings
@@ -63,8 +62,8 @@ def sweep(
     ] = None,
     workers: experiments.Workers = None,
     dry_run: experiments.DryRun = False,
-    json: rules.Json = False,
-    quiet: Quiet = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Train together with more and less sharing, at the same number of updates.
 
@@ -78,18 +77,15 @@ def sweep(
       shoal sweep --mix 8/0,4/4 --arms mix,filtered,own-only --seeds 10
       shoal sweep training.toml --models tiny:llama,tiny:gpt2 --workers 1 --out runs/paper
     """
-    from shoal.lab.sweep import plan_sweep, run_arm
-    from shoal.lab.sweep_findings import sweep_findings
+    from shoal.lab.sweep import plan_sweep
 
-    settings = settings_from(config, nodes, models, tasks, steps, changes or [])
-    plan = plan_sweep(
-        settings, seeds, experiments.names(mix), None if arms is None else experiments.names(arms)
-    )
+    settings = settings_from(config, nodes, models, tasks, steps, changes)
+    plan = plan_sweep(settings, seeds, options.names(mix), None if arms is None else options.names(arms))
     if dry_run:
         columns = {name: itemgetter(name) for name in ("nodes", "steps", "local", "external")}
         experiments.show_plan(plan, columns, json)
         return
-    experiments.carry_out(plan, run_arm, sweep_findings, out, workers, IN_TERMINAL, json=json, quiet=quiet)
+    experiments.carry_out(plan, out, workers, IN_TERMINAL, json=json, quiet=quiet)
 
 
 def settings_from(
@@ -98,20 +94,16 @@ def settings_from(
     models: str | None,
     tasks: str | None,
     steps: int | None,
-    overrides: list[str],
+    more: list[str] | None,
 ) -> SweepSettings:
-    """What file and options say together; --set comes last."""
-    import json
-
+    """File and options together; --set comes last."""
     from shoal.lab.sweep import SweepSettings
     from shoal.runs import load
 
     given: dict[str, object] = {
         "nodes": nodes,
-        "models": None if models is None else experiments.names(models),
-        "tasks": None if tasks is None else experiments.names(tasks),
+        "models": None if models is None else options.names(models),
+        "tasks": None if tasks is None else options.names(tasks),
         "steps": steps,
     }
-    # Text, numbers and lists of text are written alike in JSON and in TOML.
-    options = [f"{name}={json.dumps(value)}" for name, value in given.items() if value is not None]
-    return load(SweepSettings, config, [*options, *overrides])
+    return load(SweepSettings, config, options.overrides(given, more))

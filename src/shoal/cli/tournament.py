@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli import rules
+from shoal.cli import options, rules
 from shoal.cli.rules import MOST_ROUNDS
 from shoal.errors import ConfigError
 
@@ -54,7 +54,7 @@ def tournament(
         bool, typer.Option("--matrix", help=f"Also the score of each pair, up to {MOST_IN_MATRIX} warriors.")
     ] = False,
     threads: rules.Threads = None,
-    json: rules.Json = False,
+    json: options.Json = False,
 ) -> None:
     """Rank warriors by battles of two.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -38,13 +37,14 @@ def track(
     import time
     from contextlib import ExitStack
 
+    from shoal.applications import settings_of
     from shoal.cli.output import note
     from shoal.errors import RunError
     from shoal.trackers import Feed, open_tracker
 
     if len({run.resolve() for run in runs}) < len(runs):
         runs = list({run.resolve(): run for run in runs}.values())
-    described = [(run, _node_names(run)) for run in runs]
+    described = [(run, settings_of(run).node_names()) for run in runs]
     with ExitStack() as opened:
         trackers = []
         for destination in to:
@@ -67,15 +67,3 @@ def track(
         note(f"{feed.unread} records were of a kind that this release cannot read, and were left out")
     if feed.troubles:
         raise RunError(" ".join(feed.troubles))
-
-
-def _node_names(run: Path) -> Sequence[str]:
-    from shoal.cli.applications import application_of
-
-    if application_of(run) == "train":
-        from shoal.train.running import load_settings as load_training
-
-        return load_training(run).node_names()
-    from shoal.evolve.running import load_settings as load_search
-
-    return load_search(run).node_names()

@@ -12,12 +12,13 @@ print(archive.add(elite_of(candidate, evaluation)))
 
 from shoal.evolve.archive import Archive, Placement, Rescore, load
 from shoal.evolve.domain import Candidate, Domain, Operator, Outcome, elite_of
-from shoal.evolve.elite import MIXED, Axis, Cell, Elite, Evaluation, Origin, cell_of
+from shoal.evolve.elite import MIXED, Elite, cell_of
 from shoal.evolve.extraction import extract_program, extract_programs
 from shoal.evolve.generality import Duel, Generality, generality
-from shoal.evolve.opponents import choose_opponents
-from shoal.evolve.prompts import Prompt, Prompts, Request
+from shoal.evolve.prompts import Prompt, Prompts, Template
 from shoal.evolve.registry import domain_names, find_domain
+from shoal.evolve.rounds import choose_opponents
+from shoal.runs.search import Axis, Cell, Evaluation, Origin
 
 __all__ = [
     "MIXED",
@@ -36,8 +37,8 @@ __all__ = [
     "Placement",
     "Prompt",
     "Prompts",
-    "Request",
     "Rescore",
+    "Template",
     "cell_of",
     "choose_opponents",
     "domain_names",

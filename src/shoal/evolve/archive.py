@@ -22,7 +22,8 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from shoal.errors import ConfigError, RunError, ShoalError
-from shoal.evolve.elite import Axis, Cell, Elite, Evaluation, better, cell_of
+from shoal.evolve.elite import Elite, better, cell_of
+from shoal.runs.search import Axis, Cell, Evaluation
 
 Status = Literal["new", "improved", "duplicate", "rejected"]
 

@@ -8,31 +8,27 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
 
 from shoal.errors import CandidateError, ConfigError, ModelError
-from shoal.evolve.domain import Candidate, Domain, Operator
-from shoal.evolve.prompts import Prompts
-from shoal.evolve.prompts import Request as Prompt
+from shoal.evolve.domain import Candidate, Domain
+from shoal.evolve.prompts import Prompt, Prompts
 from shoal.evolve.settings import EvolveSettings
-from shoal.evolve.steps import Propose
 from shoal.models import (
     Amounts,
-    Answer,
     Background,
-    Budget,
+    BuiltinModel,
     Caller,
     Cassette,
-    Ledger,
-    Limits,
+    ChatAnswer,
+    ChatRequest,
+    ChatSampling,
     Model,
-    Policy,
+    Patience,
     Recording,
-    Request,
-    Sampling,
+    Spending,
     check_model,
     own_price,
     parse_spec,
@@ -40,7 +36,7 @@ from shoal.models import (
     resolve,
     run_now,
 )
-from shoal.models.builtin import Builtin, BuiltinModel
+from shoal.runs.search import Propose
 
 CASSETTE = "cassette.jsonl"
 MOST_SHOWN = 4000
@@ -48,12 +44,11 @@ MOST_SHOWN = 4000
 MOST_PROBLEM = 2000
 MOST_TEXT = 1 << 16
 
-Result = TypeVar("Result")
-
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What came of asking. `candidate` is None with a `problem` (no program) or a `failed` kind (no text)."""
+    """The result of a question. `candidate` is None with a `problem` (no program) or a `failed` kind (no
+    text)."""
 
     model: str
     spent: Amounts
@@ -69,7 +64,7 @@ class Asked:
 
 @dataclass
 class Asker:
-    """One node's model with all that is asked of it. Safe to use from many threads."""
+    """One node's model and the questions to it. Safe to use from many threads."""
 
     settings: EvolveSettings
     index: int
@@ -98,9 +93,9 @@ class Asker:
             self.background.close()
 
     def most(self, propose: Propose) -> Mapping[str, int]:
-        """The most that this proposal may cost: all its calls, each with the longest prompt and answer."""
+        """The most that one call of this proposal may cost: the longest prompt and the longest answer."""
         if self.spec.scheme == "builtin":
-            return {"calls": propose.calls}
+            return {"calls": 1}
         longest = self._request(self._prompt(propose, None), propose.seed).most_input_tokens()
         if self.settings.repair:
             repair = self._prompts.ask_repair("", "")
@@ -108,47 +103,53 @@ class Asker:
             longest = max(longest, self._request(repair, 0).most_input_tokens() + 8 * MOST_SHOWN)
         if propose.parent_evaluation is not None:
             longest += 4 * MOST_SHOWN
-        each = longest + self.settings.max_tokens
         money = self.price.most(longest, self.settings.max_tokens)
-        return {
-            "calls": propose.calls,
-            "tokens": propose.calls * each,
-            "microdollars": propose.calls * money,
-        }
+        return {"calls": 1, "tokens": longest + self.settings.max_tokens, "microdollars": money}
 
-    def ask(self, propose: Propose, feedback: str | None = None) -> Asked:
-        """A program, or why there is none, within the deadline of a proposal."""
+    def ask(
+        self,
+        propose: Propose,
+        feedback: str | None = None,
+        spend: Callable[[Mapping[str, int]], None] = lambda amounts: None,
+    ) -> Asked:
+        """A program, or why there is none, within the deadline of a proposal. `spend` is told of each call
+        after the first one before it is sent."""
         began = time.monotonic()
-        ledger = Ledger(Budget(Limits(calls=propose.calls)))
+
+        def before(number: int) -> None:
+            if number > 1:
+                spend(self.most(propose))
+
+        spending = Spending(propose.calls, before)
         rng = random.Random(propose.seed)
         request = self._request(self._prompt(propose, feedback), propose.seed)
         try:
-            answer = self._call(request, ledger, rng, self.settings.deadline)
+            answer = self._call(request, spending, rng, self.settings.deadline)
         except ModelError as error:
-            return self._failed(error, ledger)
-        asked = self._read(answer, ledger)
+            return self._failed(error, spending)
+        asked = self._read(answer, spending)
         left = self.settings.deadline - (time.monotonic() - began)
-        may_repair = self.settings.repair and left > 0 and ledger.budget.remaining("calls")
+        may_repair = self.settings.repair and left > 0 and spending.calls_left
         if asked.candidate is None and may_repair:
-            return self._repair(asked, propose, ledger, rng, left)
+            return self._repair(asked, propose, spending, rng, left)
         return asked
 
     def _repair(
-        self, asked: Asked, propose: Propose, ledger: Ledger, rng: random.Random, seconds: float
+        self, asked: Asked, propose: Propose, spending: Spending, rng: random.Random, seconds: float
     ) -> Asked:
         prompt = self._prompts.ask_repair(asked.text[:MOST_SHOWN], asked.problem[:MOST_SHOWN])
         try:
-            answer = self._call(self._request(prompt, propose.seed + 1), ledger, rng, seconds)
+            answer = self._call(self._request(prompt, propose.seed + 1), spending, rng, seconds)
         except ModelError:
             # The first answer stands: the model did answer, with something that is no program.
-            return replace(asked, spent=ledger.budget.spent)
-        again = self._read(answer, ledger)
+            return replace(asked, spent=spending.spent)
+        again = self._read(answer, spending)
         return replace(again, repaired=True, seconds=asked.seconds + again.seconds)
 
-    def _read(self, answer: Answer, ledger: Ledger) -> Asked:
+    def _read(self, answer: ChatAnswer, spending: Spending) -> Asked:
         asked = Asked(
             self.model.spec,
-            ledger.budget.spent,
+            spending.spent,
             text=answer.text[:MOST_TEXT],
             grammar=answer.grammar,
             seconds=answer.latency,
@@ -158,14 +159,16 @@ class Asker:
         except CandidateError as error:
             return replace(asked, problem=str(error)[:MOST_PROBLEM] or "no program")
 
-    def _failed(self, error: ModelError, ledger: Ledger) -> Asked:
+    def _failed(self, error: ModelError, spending: Spending) -> Asked:
         line = " ".join(str(error).split())[:MOST_PROBLEM]
-        return Asked(self.model.spec, ledger.budget.spent, failure=line, failed=error.kind)
+        return Asked(self.model.spec, spending.spent, failure=line, failed=error.kind)
 
-    def _call(self, request: Request, ledger: Ledger, rng: random.Random, seconds: float) -> Answer:
-        left = ledger.budget.remaining("calls") or 1
-        policy = Policy(deadline=seconds, attempts=min(left, self.settings.attempts), attempt_seconds=seconds)
-        work = Caller(self.model, self.price, ledger, policy).call(request, rng)
+    def _call(
+        self, request: ChatRequest, spending: Spending, rng: random.Random, seconds: float
+    ) -> ChatAnswer:
+        attempts = min(spending.calls_left or 1, self.settings.attempts)
+        patience = Patience(deadline=seconds, attempts=attempts, attempt_seconds=seconds)
+        work = Caller(self.model, self.price, patience).call(request, rng, spending)
         if self.background is None:
             return run_now(work)
         return self.background.submit(work).result()
@@ -175,17 +178,28 @@ class Asker:
             return self._prompts.ask_new()
         return self._prompts.ask_mutate(propose.parent_source, feedback)
 
-    def _request(self, prompt: Prompt, seed: int) -> Request:
+    def _request(self, prompt: Prompt, seed: int) -> ChatRequest:
         settings = self.settings
-        sampling = Sampling(settings.max_tokens, temperature=settings.temperature, seed=seed)
-        return Request.ask(prompt.user, system=prompt.system, sampling=sampling, grammar=self._grammar)
+        return ChatRequest.ask(
+            prompt.user,
+            system=prompt.system,
+            sampling=ChatSampling(settings.max_tokens, temperature=settings.temperature, seed=seed),
+            grammar=self._grammar,
+            values={"task": prompt.task, **prompt.values},
+        )
 
     def _open_model(self) -> Model:
         settings, name = self.settings, self.settings.node_names()[self.index]
         if settings.replay is not None:
             return resolve(self.spec, replay=Path(settings.replay) / "nodes" / name / CASSETTE)
         if self.spec.scheme == "builtin":
-            model: Model = BuiltinModel(str(self.spec), _as_builtin(self.domain, self.spec.name))
+            operator = self.domain.operators[self.spec.name]
+
+            def write(values: Mapping[str, str], rng: random.Random) -> str:
+                is_new = values["task"] == "new"
+                return operator("new" if is_new else "mutate", values.get("program"), rng)
+
+            model: Model = BuiltinModel(str(self.spec), write)
         else:
             model = resolve(self.spec)
         if settings.record and self.folder is not None:
@@ -204,18 +218,3 @@ def check_models(settings: EvolveSettings) -> None:
                 resolve(spec, replay=Path(settings.replay) / "nodes" / name / CASSETTE)
         except ConfigError as error:
             raise ConfigError(f"models[{index}]: {error}") from error
-
-
-def _as_builtin(domain: Domain, name: str) -> Builtin:
-    operator: Operator = domain.operators[name]
-    new = domain.prompts.ask_new().user
-
-    def write(request: Request, rng: random.Random) -> str:
-        user = request.messages[-1].text
-        if user == new:
-            return operator("new", None, rng)
-        # The prompt shows the parent in its first fenced block.
-        shown = user.partition("\n```")[2].partition("\n")[2].partition("\n```")[0]
-        return operator("mutate", shown, rng)
-
-    return write

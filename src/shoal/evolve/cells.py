@@ -8,10 +8,11 @@ import msgspec
 
 from shoal.errors import ConfigError
 from shoal.evolve.common import merge_in_common
-from shoal.evolve.elite import Cell
 from shoal.evolve.history import read_history
 from shoal.evolve.programs import Made, read_programs_of
-from shoal.evolve.running import load_settings
+from shoal.evolve.settings import EvolveSettings
+from shoal.runs import load_settings
+from shoal.runs.search import Cell
 
 MOST_LISTED = 40
 
@@ -39,7 +40,7 @@ def parse_cell(text: str) -> Cell:
 
 def holder_of(folder: Path, cell: Cell) -> CellHolder:
     """The elite of the cell in the common archive; ConfigError says which cells are filled."""
-    settings = load_settings(folder)
+    settings = load_settings(EvolveSettings, folder)
     domain = settings.open_domain(threads=None)
     histories = read_history(settings, folder, domain)
     archives = [history.archive for history in histories if history.archive is not None]

@@ -10,42 +10,18 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import msgspec
-
 from shoal.errors import CandidateError, ConfigError
 from shoal.evolve.archive import Archive
 from shoal.evolve.domain import Domain
-from shoal.evolve.elite import Elite, Evaluation
+from shoal.evolve.elite import Elite
 from shoal.evolve.metrics import merge_common
+from shoal.runs.search import Contest, Duelled, Evaluation
 
 MOST_OPPONENTS = 8
-BATTLES = 20
+REPEATS = 20
 SEED = 20_260_527
 HELD_OUT_ROUNDS = 40
 MOST_FILE_BYTES = 1 << 16
-
-
-class Opponent(msgspec.Struct, frozen=True):
-    """One held-out program: the mean shares of both sides, and who had more."""
-
-    name: str
-    own: float
-    other: float
-    outcome: str
-
-
-class HeldOut(msgspec.Struct, frozen=True):
-    """A program against others, each alone. A higher mean share wins; three points for a win, one for a
-    tie, in percent of the most. `refused` were not programs under these rules."""
-
-    name: str
-    warriors: int
-    wins: int
-    ties: int
-    losses: int
-    points_percent: float
-    per_opponent: list[Opponent]
-    refused: int = 0
 
 
 def common_evaluations(domain: Domain, elites: Sequence[Elite]) -> list[Evaluation]:
@@ -54,14 +30,14 @@ def common_evaluations(domain: Domain, elites: Sequence[Elite]) -> list[Evaluati
     limit = MOST_OPPONENTS if domain.opponent_limit is None else min(MOST_OPPONENTS, domain.opponent_limit)
     opponents = [domain.parse(starters[name]) for name in sorted(starters)[:limit]]
     candidates = [domain.parse(elite.source) for elite in elites]
-    return domain.evaluate(candidates, opponents, seed=SEED, rounds=BATTLES)
+    return domain.evaluate(candidates, opponents, seed=SEED, rounds=REPEATS)
 
 
 def merge_in_common(domain: Domain, archives: Sequence[Archive]) -> Archive:
     return merge_common(archives, lambda elites: common_evaluations(domain, elites))
 
 
-def fight_held_out(domain: Domain, source: str, others: Mapping[str, str], name: str) -> HeldOut:
+def fight_held_out(domain: Domain, source: str, others: Mapping[str, str], name: str) -> Contest:
     """The program alone against each of the others."""
     opponents, names, refused = [], [], 0
     for title, text in others.items():
@@ -77,9 +53,9 @@ def fight_held_out(domain: Domain, source: str, others: Mapping[str, str], name:
     wins, ties, losses = (outcomes.count(kind) for kind in ("win", "tie", "loss"))
     points = 100 * (3 * wins + ties) / (3 * len(duels))
     listed = [
-        Opponent(title, duel.own, duel.other, duel.outcome) for title, duel in zip(names, duels, strict=True)
+        Duelled(title, duel.own, duel.other, duel.outcome) for title, duel in zip(names, duels, strict=True)
     ]
-    return HeldOut(name, len(duels), wins, ties, losses, points, listed, refused)
+    return Contest(name, len(duels), wins, ties, losses, points, listed, refused)
 
 
 def check_held_out(domain: Domain, folder: Path) -> None:

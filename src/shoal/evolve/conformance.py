@@ -163,7 +163,7 @@ def check_texts(domain: Domain, examples: Sequence[str] = ()) -> None:
         assert plain.strip("\n") in request.user, (
             f"{domain.name}: the {request.task} prompt does not show the program"
         )
-        assert request.prompts, f"{domain.name}: the {request.task} prompt has no id"
+        assert request.templates, f"{domain.name}: the {request.task} prompt has no id"
     (evaluation,) = domain.evaluate([candidate], [])
     assert domain.feedback(evaluation).strip(), f"{domain.name}: there is no feedback"
     for text in (domain.show(candidate), domain.show(candidate, evaluation)):

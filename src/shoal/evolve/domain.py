@@ -1,8 +1,8 @@
-"""The seam between a search and what is searched: a domain.
+"""The seam between a search and its subject: a domain.
 
-A domain says how to read a program (`parse`) and how it does (`play`); everything else has a default.
-`evaluate` is what a search calls: it sorts out the opponents, remembers what was played, checks what
-came out, and labels every number with the evaluator it belongs to. `docs/domains.md` builds one.
+A domain reads a program (`parse`) and finds out how it does (`play`); everything else has a default. A search
+calls `evaluate`, which sorts out the opponents, remembers earlier results, checks the outcome, and labels
+every number with the evaluator it belongs to. `docs/domains.md` builds one.
 """
 
 from __future__ import annotations
@@ -10,20 +10,22 @@ from __future__ import annotations
 import hashlib
 import math
 import random
+import threading
 from abc import ABC, abstractmethod
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, Self
 
 import msgspec
 
 from shoal.errors import CandidateError, ConfigError, DomainError
-from shoal.evolve.elite import UNKNOWN, Axis, Elite, Evaluation, Origin, cell_of
-from shoal.evolve.evaluations import EvaluationCache
+from shoal.evolve.elite import UNKNOWN, Elite, cell_of
 from shoal.evolve.extraction import extract_programs
 from shoal.evolve.generality import Duel
 from shoal.evolve.prompts import Prompts, generic_prompts
+from shoal.runs.search import Axis, Evaluation, Origin, Words
 
 Task = Literal["new", "mutate"]
 
@@ -59,7 +61,8 @@ class Operator(Protocol):
 
 
 class Domain(ABC):
-    """What is searched. Subclasses give `name`, `axes`, `parse` and `play`, and replace what they like."""
+    """The subject of a search. Subclasses give `name`, `axes`, `parse` and `play`, and may replace the
+    rest."""
 
     name: str
     version: int = 1
@@ -68,6 +71,21 @@ class Domain(ABC):
     opponent_limit: int | None = None
     """Opponents that `play` can take at once; None: any number."""
     cache_size: int = 20_000
+    words: Words = Words()
+    """Its own words for programs and for the rounds that are played, and the ending of its files."""
+    views: tuple[str, ...] = ()
+    """Further tabs of the dashboard: "replay" plays programs of Core War."""
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any], *, threads: int | None = None) -> Self:
+        """The domain with the `[options]` of a search's settings, which are the arguments of its constructor
+        unless it says otherwise. `threads` limits an engine of its own, if it has one."""
+        return cls(**options)
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """All options with their values, so that a run's folder tells them; plain values of TOML."""
+        return {}
 
     @abstractmethod
     def parse(self, text: str) -> Candidate:
@@ -213,6 +231,34 @@ class Domain(ABC):
     @cached_property
     def _cache(self) -> EvaluationCache:
         return EvaluationCache(self.cache_size)
+
+
+class EvaluationCache:
+    """Evaluations by (program, evaluator), at most `limit`: the one that was asked for longest ago is
+    forgotten first. An evaluation is a function of its key, so a hit and a miss give the same numbers.
+    Thread-safe."""
+
+    def __init__(self, limit: int) -> None:
+        if limit < 0:
+            raise ConfigError(f"cache of {limit} evaluations: give 0 (none) or more")
+        self._limit = limit
+        self._entries: OrderedDict[tuple[str, str], Evaluation] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, digest: str, evaluator: str) -> Evaluation | None:
+        with self._lock:
+            found = self._entries.get((digest, evaluator))
+            if found is not None:
+                self._entries.move_to_end((digest, evaluator))
+            return found
+
+    def put(self, digest: str, evaluation: Evaluation) -> Evaluation:
+        with self._lock:
+            self._entries[digest, evaluation.evaluator] = evaluation
+            self._entries.move_to_end((digest, evaluation.evaluator))
+            while len(self._entries) > self._limit:
+                self._entries.popitem(last=False)
+        return evaluation
 
 
 def summarise_outcome(

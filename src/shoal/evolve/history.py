@@ -1,7 +1,7 @@
-"""What happened at the nodes of a run, from their journals alone.
+"""The history of a run's nodes, from their journals alone.
 
 A journal is replayed through the very `absorb` that wrote it, so the archives here are those that the nodes
-had. No battle is played and no model is asked. Works while the run goes on, and on a run that was killed.
+had. Nothing is played and no model is asked. Works while the run goes on, and on a run that was killed.
 """
 
 from __future__ import annotations
@@ -14,14 +14,24 @@ import msgspec
 
 from shoal.evolve.archive import Archive
 from shoal.evolve.domain import Domain
-from shoal.evolve.search_state import Happened, Placed, SearchState
 from shoal.evolve.searcher import Searcher
 from shoal.evolve.settings import EvolveSettings
-from shoal.evolve.steps import Answer, Closed, Evidence, Opened, Propose, Proposed, Request
+from shoal.evolve.state import SearchState
 from shoal.node import Judged, Own, Turn
 from shoal.node.fold import Fold
 from shoal.runs import Ledger, read
 from shoal.runs.records import Started, Stopped, content_of
+from shoal.runs.search import (
+    Closed,
+    Opened,
+    Placed,
+    Propose,
+    Proposed,
+    SearchAnswer,
+    SearchEvidence,
+    SearchNote,
+    SearchRequest,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +40,7 @@ class Event:
 
     time: float
     node: str
-    happened: Happened
+    note: SearchNote
     calls: int
     fills: tuple[Placed, ...]
 
@@ -57,7 +67,7 @@ class NodeHistory:
     repaired: int = 0
     held_to_grammar: int = 0
     received: int = 0
-    battles: int = 0
+    plays: int = 0
     shared_bytes: int = 0
     novelty: list[float | None] = field(default_factory=list)
     ended: str = ""
@@ -68,7 +78,7 @@ class NodeHistory:
 
 
 class _Observed(Searcher):
-    """A search that also writes down what its turns did."""
+    """A search that also keeps a history of its turns."""
 
     def __init__(self, settings: EvolveSettings, index: int, domain: Domain, history: NodeHistory) -> None:
         super().__init__(settings, index, domain, lambda request: {})
@@ -77,19 +87,23 @@ class _Observed(Searcher):
         self._complete: Archive | None = None
 
     def absorb(
-        self, state: SearchState, turn: Turn, own: Own[Request, Answer], judged: Sequence[Judged[Evidence]]
+        self,
+        state: SearchState,
+        turn: Turn,
+        own: Own[SearchRequest, SearchAnswer],
+        judged: Sequence[Judged[SearchEvidence]],
     ) -> SearchState:
         state = super().absorb(state, turn, own, judged)
-        history, happened = self._history, state.course.last
-        assert happened is not None
+        history, note = self._history, state.course.last
+        assert note is not None
         history.received += sum(one.verdict.accepted for one in judged)
         if isinstance(own.request, Propose):
-            self._count_proposal(own, happened, turn.now)
+            self._count_proposal(own, note, turn.now)
         if isinstance(own.answer, Opened):
-            history.novelty.append(happened.novelty)
+            history.novelty.append(note.novelty)
         if isinstance(own.answer, Opened | Closed):
-            rounds = self.settings.battles if isinstance(own.answer, Opened) else self.settings.retest_battles
-            history.battles += rounds * len(own.answer.evaluations)
+            rounds = self.settings.repeats if isinstance(own.answer, Opened) else self.settings.retest_repeats
+            history.plays += rounds * len(own.answer.evaluations)
         if isinstance(own.answer, Closed):
             self._complete = state.archive
             history.shared_bytes += sum(
@@ -97,18 +111,18 @@ class _Observed(Searcher):
             )
         history.archive = self._complete if self._complete is not None else state.archive
         calls = self.ledger.spent.get("calls", 0)
-        history.events.append(Event(turn.now, history.name, happened, calls, self._fills(happened)))
+        history.events.append(Event(turn.now, history.name, note, calls, self._fills(note)))
         return state
 
     @property
     def _shares(self) -> bool:
         return self.settings.sharing != "off"
 
-    def _count_proposal(self, own: Own[Request, Answer], happened: Happened, now: float) -> None:
+    def _count_proposal(self, own: Own[SearchRequest, SearchAnswer], note: SearchNote, now: float) -> None:
         history, answer = self._history, own.answer
         history.proposals += 1
-        history.accepted += happened.result in ("new", "improved")
-        history.duplicates += happened.result == "duplicate"
+        history.accepted += note.result in ("new", "improved")
+        history.duplicates += note.result == "duplicate"
         if isinstance(answer, Proposed):
             history.valid += bool(answer.digest)
             history.repaired += answer.repaired and bool(answer.digest)
@@ -117,7 +131,7 @@ class _Observed(Searcher):
             if answer.failed and answer.failed != "budget":
                 history.failed += 1
                 history.last_failure = answer.failure
-            history.battles += self.settings.battles if answer.evaluation is not None else 0
+            history.plays += self.settings.repeats if answer.evaluation is not None else 0
             if answer.digest:
                 history.made.setdefault(answer.digest, now)
         else:
@@ -125,11 +139,11 @@ class _Observed(Searcher):
             history.failed += 1
             history.last_failure = own.missed
 
-    def _fills(self, happened: Happened) -> tuple[Placed, ...]:
-        if happened.result in ("new", "improved") and happened.cell is not None:
-            fitness = happened.fitness or 0.0
-            return (Placed(happened.cell, fitness, happened.digest, self.model, self._history.name),)
-        return happened.placed
+    def _fills(self, note: SearchNote) -> tuple[Placed, ...]:
+        if note.result in ("new", "improved") and note.cell is not None:
+            fitness = note.fitness or 0.0
+            return (Placed(note.cell, fitness, note.digest, self.model, self._history.name),)
+        return note.placed
 
 
 def read_history(settings: EvolveSettings, folder: Path, domain: Domain) -> list[NodeHistory]:
@@ -160,7 +174,4 @@ def _replay(settings: EvolveSettings, index: int, domain: Domain, path: Path, hi
     history.state = fold.state
     if fold.state.course.failed and not history.done:
         history.ended = fold.state.course.trouble
-    # What is under way, or was when the process was killed, is spent as far as anyone can tell.
-    history.spent = dict(searcher.ledger.spent)
-    for measure, amount in searcher.ledger.reserved.items():
-        history.spent[measure] = history.spent.get(measure, 0) + amount
+    history.spent = searcher.ledger.booked

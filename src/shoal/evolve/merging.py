@@ -13,11 +13,12 @@ import msgspec
 from shoal.errors import ConfigError, RunError
 from shoal.evolve.archive import Archive
 from shoal.evolve.common import merge_in_common
-from shoal.evolve.elite import Axis
 from shoal.evolve.history import read_history
 from shoal.evolve.metrics import coverage, merge_raw, qd_score
-from shoal.evolve.running import load_settings
-from shoal.evolve.summary import CellSummary, Makers, cells_of, makers_of
+from shoal.evolve.settings import EvolveSettings
+from shoal.evolve.summary import Makers, cells_of, makers_of
+from shoal.runs import load_settings
+from shoal.runs.search import Axis, CellSummary
 
 
 class Merged(msgspec.Struct, frozen=True):
@@ -46,7 +47,7 @@ def merge_runs(folders: Sequence[Path], out: Path | None = None) -> Merged:
     folders = list({folder.resolve(): folder for folder in reversed(folders)}.values())[::-1]
     rules, archives, makers = "", [], Makers()
     for folder in folders:
-        settings = load_settings(folder)
+        settings = load_settings(EvolveSettings, folder)
         domain = settings.open_domain(threads=None)
         these = f"{domain.name} {domain.version} {domain.rules} {domain.axes}"
         if rules and these != rules:
@@ -77,17 +78,17 @@ def merge_runs(folders: Sequence[Path], out: Path | None = None) -> Merged:
         cells_common=cells_of(common, makers),
     )
     if out is not None:
-        _write(out, merged, common)
+        _write(out, merged, common, domain.words.suffix)
     return merged
 
 
-def _write(out: Path, merged: Merged, archive: Archive) -> None:
+def _write(out: Path, merged: Merged, archive: Archive, suffix: str) -> None:
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise RunError(f"{out}: this is not empty. Name a folder that does not exist yet.")
     try:
         (out / "programs").mkdir(parents=True, exist_ok=True)
         for cell, elite in archive.items():
-            (out / "programs" / ("-".join(map(str, cell)) + ".red")).write_text(elite.source)
+            (out / "programs" / ("-".join(map(str, cell)) + suffix)).write_text(elite.source)
         (out / "merged.json").write_bytes(msgspec.json.format(msgspec.json.encode(merged)) + b"\n")
         (out / "archive.json").write_bytes(archive.snapshot())
     except OSError as error:

@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 from shoal.errors import ConfigError
 from shoal.evolve.archive import Archive
-from shoal.evolve.elite import MIXED, Axis, Cell, Elite, Evaluation
+from shoal.evolve.elite import MIXED, Elite
+from shoal.runs.search import Axis, Cell, Evaluation
 
 
 class Summary(NamedTuple):

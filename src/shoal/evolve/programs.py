@@ -15,14 +15,22 @@ import msgspec
 
 from shoal.errors import ConfigError
 from shoal.evolve.elite import Elite
-from shoal.evolve.learning import PEER
+from shoal.evolve.placer import PEER
 from shoal.evolve.settings import EvolveSettings
-from shoal.evolve.steps import Answer, Evidence, Open, Program, Propose, Proposed, Request
 from shoal.runs import RunFolder, read
 from shoal.runs.records import Answered, Asked, VerdictGiven, content_of, decode_payload
+from shoal.runs.search import (
+    Open,
+    Program,
+    Propose,
+    Proposed,
+    SearchAnswer,
+    SearchEvidence,
+    SearchRequest,
+)
 
-_REQUEST: Any = Request
-_ANSWER: Any = Answer
+_REQUEST: Any = SearchRequest
+_ANSWER: Any = SearchAnswer
 MOST_ANCESTORS = 20
 MOST_LINES = 2000
 """Lines of each side that a difference looks at."""
@@ -82,7 +90,7 @@ def _read_node(path: Path, node: str, model: str, made: list[Made], others: Prog
             continue
         content, where = content_of(record), f"{path}: record {record.number}"
         if isinstance(content, Asked):
-            request: Request = decode_payload(content.request, _REQUEST, where)
+            request: SearchRequest = decode_payload(content.request, _REQUEST, where)
             if isinstance(request, Propose):
                 asked[content.turn] = request
             elif isinstance(request, Open):
@@ -90,7 +98,7 @@ def _read_node(path: Path, node: str, model: str, made: list[Made], others: Prog
                 for program in (*request.opponents, *request.entrants, *visitors):
                     others.setdefault(program.digest, _not_made(program))
         elif isinstance(content, Answered):
-            answer: Answer = decode_payload(content.answer, _ANSWER, where)
+            answer: SearchAnswer = decode_payload(content.answer, _ANSWER, where)
             if isinstance(answer, Proposed) and answer.digest:
                 proposal = asked.pop(content.turn, None)
                 made.append(
@@ -106,7 +114,7 @@ def _read_node(path: Path, node: str, model: str, made: list[Made], others: Prog
                     )
                 )
         elif isinstance(content, VerdictGiven) and content.accepted:
-            evidence = decode_payload(content.evidence, Evidence, where)
+            evidence = decode_payload(content.evidence, SearchEvidence, where)
             others.setdefault(
                 evidence.digest, Made(evidence.digest, evidence.source, PEER, content.author, 0)
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -19,8 +20,9 @@ def domain_names() -> list[str]:
     return sorted({*BUILTIN, *(entry.name for entry in entry_points(group=GROUP))})
 
 
-def find_domain(name: str, **options: Any) -> Domain:
-    """The domain of this name, or of an importable `module:Class`, made with `options`.
+def find_domain(name: str, options: Mapping[str, Any] | None = None, *, threads: int | None = None) -> Domain:
+    """The domain of this name, or of an importable `module:Class`, made with `options`; `threads` limits an
+    engine of its own.
 
     Only a subclass of `Domain` is ever called; an instance is taken as it is, without options.
     """
@@ -34,7 +36,7 @@ def find_domain(name: str, **options: Any) -> Domain:
             + (", as an instance takes no options" if isinstance(found, Domain) else ", or an instance")
         )
     try:
-        return found(**options)
+        return found.from_options(options or {}, threads=threads)
     except ConfigError:
         raise
     except Exception as error:  # a stranger's constructor, or methods that are missing
@@ -69,7 +71,7 @@ def _load(name: str, target: str) -> object:
         found: Any = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-    except (Exception, SystemExit) as error:  # whatever a stranger's module raises while it is imported
+    except (Exception, SystemExit) as error:  # a stranger's module may raise anything on import
         raise ConfigError(
             f"domain {name!r} cannot be loaded from {target}: {type(error).__name__}: {error}"
         ) from error

@@ -1,4 +1,4 @@
-"""What a round is made of: whom candidates meet, who enters the archive, how many calls begin it.
+"""The plan of a round: the opponents of candidates, the entrants of the archive, the calls that begin it.
 
 Pure functions of settings and course; nothing here depends on time, arrival order or the other nodes.
 """
@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import zip_longest
 
+from shoal.errors import ConfigError
 from shoal.evolve.archive import Archive
 from shoal.evolve.domain import Candidate, Domain
-from shoal.evolve.elite import Elite, Origin, better
-from shoal.evolve.opponents import choose_opponents
-from shoal.evolve.search_state import Course
+from shoal.evolve.elite import Elite, better
 from shoal.evolve.settings import EvolveSettings
-from shoal.evolve.steps import Close, Open, Program
+from shoal.evolve.state import Course
 from shoal.models import parse_spec
 from shoal.runs import derive_integer
+from shoal.runs.search import Close, Open, Origin, Program
 
 STARTER = "starter"
 """The model of programs that nobody's model wrote."""
@@ -48,7 +49,7 @@ class RoundPlan:
         return self.settings.sharing in ("both", "opponents")
 
     def open(self, course: Course, seed: int) -> Open:
-        """The next round with what is known now. Migrants come in the order of their authors' numbers."""
+        """The next round as things stand. Migrants come in the order of their authors' numbers."""
         settings = self.settings
         known = {program.digest for program in (*course.received, *course.champions)}
         visitors = []
@@ -106,3 +107,29 @@ class RoundPlan:
 
     def _candidates(self, programs: Sequence[Program]) -> list[Candidate]:
         return [self._parse(program.source) for program in programs]
+
+
+def choose_opponents(
+    initial: Sequence[Candidate],
+    own: Sequence[Candidate] = (),
+    received: Sequence[Candidate] = (),
+    *,
+    history: int | None = None,
+    limit: int | None = None,
+) -> list[Candidate]:
+    """The initial opponents, then own and received champions in turn, the newest first, each program once.
+
+    `own` and `received` are given oldest first; of each at most the last `history` are considered (None:
+    all). The list has at most `limit` entries, `limit` being the domain's `opponent_limit`.
+    """
+    if history is not None and history < 0:
+        raise ConfigError(f"history {history}: give 0 (no champions), a positive number, or none for all")
+    chosen = {candidate.digest: candidate for candidate in initial}
+    if limit is not None and len(chosen) > limit:
+        raise ConfigError(f"{len(chosen)} initial opponents: there is room for {limit}: give fewer")
+    newest_own, newest_received = (list(reversed(champions))[:history] for champions in (own, received))
+    for pair in zip_longest(newest_own, newest_received):
+        for champion in pair:
+            if champion is not None and (limit is None or len(chosen) < limit):
+                chosen.setdefault(champion.digest, champion)
+    return list(chosen.values())

@@ -4,7 +4,7 @@ A round takes in the champions that have arrived, opens a fresh archive with the
 proposes programs until the round's calls are spent, tests the best elites again on fresh seeds, and shares
 the winner. Nobody waits for anybody. With nothing received it is the search of a single node, bit for bit.
 
-What a sender claims never enters: the text is assembled here, evaluated here, and placed by that alone.
+A sender's claims never enter: the text is parsed here, evaluated here, and placed by that alone.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import CandidateError
-from shoal.evolve import search_state
+from shoal.evolve import state as states
 from shoal.evolve.champion import Champion, champion_kinds
 from shoal.evolve.domain import Domain
-from shoal.evolve.learning import Learner
+from shoal.evolve.placer import Placer
 from shoal.evolve.rounds import RoundPlan
-from shoal.evolve.search_state import Happened, SearchState
 from shoal.evolve.settings import EvolveSettings
-from shoal.evolve.steps import Answer, Drain, Evidence, Propose, Request
-from shoal.node import Judged, Own, Proposal, Turn, Verdict
+from shoal.evolve.state import SearchState
+from shoal.node import GiveUp, Judged, Own, Proposal, Turn, Verdict
 from shoal.runs import Ledger
+from shoal.runs.search import Drain, Propose, SearchAnswer, SearchEvidence, SearchNote, SearchRequest
 from shoal.swarm import Received
 
 Costs = Callable[[Propose], Mapping[str, int]]
-"""What a proposal may cost at most."""
+"""The most that one call of a proposal may cost."""
 
 
 class Searcher:
-    """One node's search, the `index`-th of the run. `attach` must be called before it is driven."""
+    """One node's search, the `index`-th of the run."""
 
     name = "evolve"
     kinds = champion_kinds()
-    request_type: Any = Request
-    answer_type: Any = Answer
-    evidence_type = Evidence
+    request_type: Any = SearchRequest
+    answer_type: Any = SearchAnswer
+    evidence_type = SearchEvidence
 
     def __init__(self, settings: EvolveSettings, index: int, domain: Domain, costs: Costs) -> None:
         self.settings = settings
@@ -45,31 +45,25 @@ class Searcher:
         self.model = settings.models[index]
         self.domain = domain
         self.plan = RoundPlan(settings, domain)
-        self._learner = Learner(settings, domain, self.plan, self.model)
+        self._placer = Placer(settings, domain, self.plan, self.model)
         self._costs = costs
-        self._ledger = Ledger()
-        self._resumed_at = 0
-
-    def attach(self, ledger: Ledger, turns: int) -> None:
-        """Gives it the node's ledger, from which `produce` sees what is left, and forgives the failures of
-        earlier processes. Neither is part of the state: `produce` is never called again on resume."""
-        self._ledger = ledger
-        self._resumed_at = turns
 
     def initial_state(self) -> SearchState:
         return SearchState()
 
-    # What to do next.
+    # The next request.
 
-    def produce(self, state: SearchState, turn: Turn) -> Proposal[Request] | None:
+    def produce(self, state: SearchState, turn: Turn) -> Proposal[SearchRequest] | GiveUp | None:
         course = state.course
         under_way = turn.number - 1 - course.turn
-        if course.phase == "done" or self.trouble(state):
+        if course.phase == "done":
             return None
-        if course.phase == "search" and not self._round_is_over(state):
+        if len(course.failed) >= self.settings.give_up_after or course.fatal_turn:
+            return GiveUp(course.trouble)
+        if course.phase == "search" and not self._round_is_over(state, turn.ledger):
             proposal = self._propose(state, turn, course.proposals + under_way)
             # Where tokens or money have run out, the round is closed all the same.
-            if self._ledger.fits(proposal.reserve):
+            if turn.ledger.fits(proposal.reserve):
                 return proposal
         if under_way:
             return None
@@ -80,36 +74,27 @@ class Searcher:
         assert state.archive is not None
         return Proposal(self.plan.close(course, state.archive, turn.seed))
 
-    def calls_left(self, round_number: int) -> int:
+    def _calls_left(self, round_number: int, ledger: Ledger) -> int:
         """Calls that this round may still begin."""
-        ledger = self._ledger
         taken = ledger.spent.get("calls", 0) + ledger.reserved.get("calls", 0)
         return self.settings.calls_until(self.index, round_number) - taken
 
-    def trouble(self, state: SearchState) -> str:
-        """Why the node gives up, or nothing: its model failed for good, or too often in a row."""
-        course = state.course
-        failed = [turn for turn in course.failed if turn > self._resumed_at]
-        if len(failed) >= self.settings.give_up_after or course.fatal_turn > self._resumed_at:
-            return course.trouble
-        return ""
-
-    def _round_is_over(self, state: SearchState) -> bool:
+    def _round_is_over(self, state: SearchState, ledger: Ledger) -> bool:
         stop, archive, arena = self.settings.early_stop, state.archive, state.arena
         if stop is not None and archive is not None and arena is not None and archive.best is not None:
-            # Fitness grows with the number of warriors. DRQ leaves that out, and a mere tie ends its rounds.
-            is_enough = archive.fitness(archive.best) > stop * arena.warriors
-            if is_enough:
+            # Fitness grows with the number of players. DRQ leaves that out, and a mere tie ends its rounds.
+            enough = stop * (len(arena.opponents) + 1)
+            if archive.fitness(archive.best) > enough:
                 return True
-        # What is under way may give calls back, so `produce` lets a round end only once nothing is.
-        return self.calls_left(state.course.round) <= 0
+        # Calls under way may give some back, so `produce` lets a round end only once nothing is.
+        return self._calls_left(state.course.round, ledger) <= 0
 
-    def _propose(self, state: SearchState, turn: Turn, number: int) -> Proposal[Request]:
+    def _propose(self, state: SearchState, turn: Turn, number: int) -> Proposal[SearchRequest]:
         """The `number`-th proposal of the round, counted from 0."""
         settings, archive, course = self.settings, state.archive, state.course
         assert archive is not None
         seed = turn.random("sampling").getrandbits(62)
-        calls = min(self.plan.most_calls(self.model), self.calls_left(course.round))
+        calls = min(self.plan.most_calls(self.model), self._calls_left(course.round, turn.ledger))
         is_new = turn.random("operator").random() < settings.new_share
         warm = number < self.plan.warm_start(self.index, course.round)
         if warm or is_new or settings.fresh_only or not len(archive):
@@ -118,53 +103,71 @@ class Searcher:
             parent = archive.sample(turn.random("parent"))
             evaluation = archive.evaluation(parent) if settings.informed else None
             request = Propose(course.round, "mutate", seed, calls, parent.digest, parent.source, evaluation)
-        return Proposal(request, dict(self._costs(request)))
+        each = self._costs(request)
+        return Proposal(request, {measure: calls * amount for measure, amount in each.items()}, each)
 
     # The swarm.
 
-    def share(self, state: SearchState, turn: Turn, fresh: Own[Request, Answer] | None) -> Iterable[Champion]:
-        last, champions = state.course.last, state.course.champions
+    def share(
+        self, state: SearchState, turn: Turn, fresh: Own[SearchRequest, SearchAnswer] | None
+    ) -> Iterable[Champion]:
+        """The champion, once its round is closed."""
+        last = state.course.last
         closed = last is not None and last.step == "close" and last.turn == turn.number
         if fresh is None and last is not None and closed and last.digest:
-            champion = champions[-1]
+            champion = state.course.champions[-1]
             yield Champion(
                 self.domain.name, champion.source, last.round, champion.origin.model, last.fitness or 0.0
             )
 
-    def gather(
-        self, state: SearchState, turn: Turn, arrived: Sequence[Received]
-    ) -> Generator[Received, Verdict[Evidence], None]:
-        for received in arrived:  # noqa: UP028 - a list cannot take the verdicts
-            yield received
+    def share_again(self, state: SearchState) -> Iterable[Champion]:
+        """The newest champion."""
+        for champion in state.course.champions[-1:]:
+            origin = champion.origin
+            yield Champion(self.domain.name, champion.source, origin.round, origin.model)
 
-    def verify(self, state: SearchState, turn: Turn, received: Received) -> Verdict[Evidence]:
-        """Whether it is a program. How it does is found when the next round is opened."""
-        champion = received.item
-        assert isinstance(champion, Champion)
+    def restarted(self, state: SearchState) -> SearchState:
+        """Forgives the failures of the model in earlier processes."""
+        course = state.course
+        course.failed, course.fatal_turn, course.trouble = [], 0, ""
+        return state
+
+    def gather(
+        self, state: SearchState, turn: Turn, arrived: Sequence[Received[Champion]]
+    ) -> Generator[Sequence[Received[Champion]], Sequence[Verdict[SearchEvidence]], None]:
+        yield arrived
+
+    def verify(
+        self, state: SearchState, turn: Turn, batch: Sequence[Received[Champion]]
+    ) -> Sequence[Verdict[SearchEvidence]]:
+        """Whether each is a program. How it does is found when the next round is opened."""
+        return [self._check(received.item) for received in batch]
+
+    def _check(self, champion: Champion) -> Verdict[SearchEvidence]:
         if champion.domain != self.domain.name:
             return Verdict(False, "another domain")
         try:
             candidate = self.domain.parse(champion.source)
         except CandidateError:
             return Verdict(False, "not a program")
-        return Verdict(True, evidence=Evidence(candidate.digest, self.domain.plain(candidate)))
+        return Verdict(True, evidence=SearchEvidence(candidate.digest, self.domain.plain(candidate)))
 
-    # What is learnt.
+    # The archive.
 
     def absorb(
         self,
         state: SearchState,
         turn: Turn,
-        own: Own[Request, Answer],
-        judged: Sequence[Judged[Evidence]],
+        own: Own[SearchRequest, SearchAnswer],
+        judged: Sequence[Judged[SearchEvidence]],
     ) -> SearchState:
-        return self._learner.absorb(state, turn, own, judged)
+        return self._placer.absorb(state, turn, own, judged)
 
-    def explain(self, state: SearchState, turn: Turn) -> Happened | None:
+    def explain(self, state: SearchState, turn: Turn) -> SearchNote | None:
         return state.course.last
 
     def snapshot(self, state: SearchState, folder: Path) -> None:
-        search_state.save(state, folder)
+        states.save(state, folder)
 
     def restore(self, folder: Path) -> SearchState:
-        return search_state.restore(folder, self.domain, self.settings.battles)
+        return states.restore(folder, self.domain, self.settings.repeats)

@@ -1,7 +1,8 @@
-"""Everything that a run of `shoal evolve` is made of, as one typed config.
+"""The settings of a run of `shoal evolve`, as one typed config.
 
 Defaults are those of the DEI paper, or of DRQ where DEI does not say; where ours differ, a comment says why.
-What is counted for the whole swarm (calls, tokens, dollars) is dealt out to the nodes exactly.
+Amounts for the whole swarm (calls, tokens, dollars) are dealt out to the nodes exactly. The options of a
+domain are the domain's own.
 """
 
 from __future__ import annotations
@@ -9,20 +10,18 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from shoal.corewar import Settings
 from shoal.errors import ConfigError
 from shoal.evolve.domain import Domain
-from shoal.evolve.domains.corewar import COVERAGE, LENGTH, OPCODES, SPAWNED, CoreWar
 from shoal.evolve.registry import find_domain
 from shoal.models import parse_spec
 
 Sharing = Literal["both", "off", "opponents", "seeds"]
-"""What received champions are used for: as opponents and as seeds of the archive, or one of the two; "off"
-is a swarm of nodes that know nothing of each other."""
+"""The use of received champions: as opponents and as seeds of the archive, or one of the two; "off" is a
+swarm of nodes that know nothing of each other."""
 
 DEFAULT_MODELS = ("builtin:bomber", "builtin:replicator", "builtin:scanner", "builtin:vampire")
 
@@ -30,55 +29,25 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Rounds = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Calls = Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)]
-Battles = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
+Repeats = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
 LookAhead = Annotated[int, msgspec.Meta(ge=1, le=1000)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
-
-_AXES = {axis.measure: axis for axis in (SPAWNED, COVERAGE, LENGTH, OPCODES)}
-
-
-class CoreWarRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Rules and grid of the domain "corewar"; DRQ's by default."""
-
-    core_size: int = 8000
-    cycles: int = 80_000
-    processes: int = 8000
-    length: int = 100
-    distance: int = 100
-    axes: tuple[str, ...] = ("spawned", "coverage")
-    lenient: bool = False
-    brief: bool = False  # explains Redcode to models in 150 tokens instead of 2,300
-
-    def domain(self, threads: int | None) -> CoreWar:
-        if not self.axes:
-            raise ConfigError(f"corewar.axes: name one or more of {', '.join(_AXES)}")
-        if len(set(self.axes)) < len(self.axes):
-            raise ConfigError(f"corewar.axes: {', '.join(self.axes)}: name each axis once")
-        unknown = [name for name in self.axes if name not in _AXES]
-        if unknown:
-            raise ConfigError(f"corewar.axes: no axis is called {unknown[0]!r}: known are {', '.join(_AXES)}")
-        rules = Settings(
-            core_size=self.core_size,
-            cycles=self.cycles,
-            processes=self.processes,
-            length=self.length,
-            distance=self.distance,
-            stop="play-on",
-        )
-        axes = [_AXES[name] for name in self.axes]
-        return CoreWar(rules, axes=axes, lenient=self.lenient, threads=threads, brief=self.brief)
 
 
 class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One node per entry of `models`. `calls` is the total of the swarm; calls that warm up a round, repair
     a program or repeat a failed call are among them."""
 
+    renamed: ClassVar = {"battles": "repeats", "retest_battles": "retest_repeats", "corewar": "options"}
+
+    application: Literal["evolve"] = "evolve"
     models: tuple[str, ...] = DEFAULT_MODELS
     rounds: Rounds = 5  # DRQ: 20; fewer, so that the first run takes a minute
     calls: Calls = 1000  # the paper: 250 a round
     seed: Count = 0
-    domain: str = "corewar"
+    domain: str = "corewar"  # a registered name, or module:Class
+    options: dict[str, Any] = {}  # of the domain
     sharing: Sharing = "both"
     fresh_only: bool = False  # every proposal is new and nothing is mutated: best of N
     held_out: str | None = None  # folder with programs that take no part; without it the domain's starters
@@ -91,17 +60,17 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     warm_start: Count = 8  # programs from scratch that begin a round, at most a quarter of its calls
     opponents: tuple[str, ...] | None = None  # initial ones, by the names of starters; else the domain's
     history: Count = 20  # own and received champions each that stay as opponents and seeds
-    most_opponents: Positive | None = None  # besides what the core has room for
+    most_opponents: Positive | None = None  # where the domain takes more
     seed_opponents: bool = True  # the initial opponents are placed in each new archive
     seed_champions: bool = True  # so are own champions
 
-    battles: Battles = 20  # per evaluation
+    repeats: Repeats = 20  # rounds that one evaluation plays
     finalists: Positive = 3  # the best elites that are tested again on fresh seeds; the paper: none
-    retest_battles: Battles = 20
-    early_stop: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None  # × warriors in battle; DRQ: 0.8 × 1
+    retest_repeats: Repeats = 20
+    early_stop: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None  # × players; DRQ: 0.8 × 1
 
     informed: bool = False  # tells the model how the parent did; the papers do not
-    repair: bool = False  # gives an invalid program back once, with what the assembler says
+    repair: bool = False  # gives an invalid program back once, with its errors
     attempts: Positive = 3  # calls that one proposal may cost when the endpoint fails
     temperature: Annotated[float, msgspec.Meta(ge=0, le=10)] | None = 1.0
     max_tokens: Positive = 1024
@@ -113,8 +82,6 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     record: bool = False  # every call to nodes/<name>/cassette.jsonl
     replay: str | None = None  # a run folder whose cassettes answer instead of the models
     checkpoint_every: Count = 1000  # turns
-
-    corewar: CoreWarRules = CoreWarRules()
 
     def check(self) -> None:
         """Refuses what can be seen to be wrong before anything is started, with the key's name."""
@@ -158,20 +125,24 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
             raise ConfigError(f"held_out: {self.held_out} is not a folder: name one with programs in it")
         limit = domain.opponent_limit
         if limit is not None and len(opponents) > limit:
-            raise ConfigError(f"opponents: {len(opponents)} are given, and the core has room for {limit}")
+            raise ConfigError(
+                f"opponents: {len(opponents)} are given, and {domain.name} has room for {limit}"
+            )
 
     def open_domain(self, threads: int | None = 1) -> Domain:
         """The domain. One thread for each evaluation suits a search, where several run beside each other."""
-        return self.corewar.domain(threads) if self.domain == "corewar" else find_domain(self.domain)
+        return find_domain(self.domain, self.options, threads=threads)
 
     def initial_opponents(self, domain: Domain) -> tuple[str, ...]:
         """The starters that everyone meets from the first round on."""
         return domain.first_opponents if self.opponents is None else self.opponents
 
     def settled(self) -> EvolveSettings:
-        """The same with everything written out that the domain has a say in, so that a run's folder tells it
-        whatever becomes of the domain."""
-        return msgspec.structs.replace(self, opponents=self.initial_opponents(self.open_domain()))
+        """The same with the domain's own choices written out, so that a run's folder tells them whatever
+        becomes of the domain."""
+        domain = self.open_domain()
+        options = {**self.options, **domain.options}
+        return msgspec.structs.replace(self, opponents=self.initial_opponents(domain), options=options)
 
     def node_names(self) -> list[str]:
         """One name per model: its number and what people call the model."""
@@ -191,8 +162,8 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         return budget
 
     def look_ahead_of(self, index: int) -> int:
-        """Weights in the node's own process answer one call at a time. One more is asked for, so that battles
-        and calls overlap; others would only wait in line and use up their deadlines."""
+        """Weights in the node's own process answer one call at a time. One more is asked for, so that
+        evaluations and calls overlap; others would only wait in line and use up their deadlines."""
         is_local = parse_spec(self.models[index]).scheme == "local"
         return min(self.look_ahead, 2) if is_local else self.look_ahead
 

@@ -13,112 +13,36 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
 from shoal.evolve.archive import Archive
-from shoal.evolve.common import HeldOut, fight_held_out, merge_in_common, read_programs
+from shoal.evolve.common import fight_held_out, merge_in_common, read_programs
 from shoal.evolve.domain import Domain
-from shoal.evolve.elite import MIXED, Axis, Cell
+from shoal.evolve.elite import MIXED
 from shoal.evolve.history import Event, NodeHistory, read_history
 from shoal.evolve.metrics import Contribution, Fill, contributions, coverage, merge_raw, qd_score
 from shoal.evolve.programs import as_made, read_programs_of
 from shoal.evolve.rounds import STARTER
-from shoal.evolve.running import load_settings
 from shoal.evolve.settings import EvolveSettings
 from shoal.models import own_price, parse_spec, price_for
+from shoal.runs import load_settings
+from shoal.runs.search import (
+    Cell,
+    CellSummary,
+    Contest,
+    ModelSummary,
+    SearchNodeSummary,
+    SearchPoint,
+    SearchSummary,
+)
 
 MOST_POINTS = 100
 STARTERS = "the starter set"
 NOTHING = Contribution(0, 0, 0, 0)
 
 
-class NodeSummary(msgspec.Struct, frozen=True):
-    """`valid` proposals were programs; `accepted` took a cell; of `failed` ones there was no answer;
-    `niche_novelty` has one entry per round."""
-
-    name: str
-    model: str
-    calls: int
-    tokens: int
-    proposals: int
-    valid: int
-    duplicates: int
-    timeouts: int
-    accepted: int
-    champions_received: int
-    cells: int
-    rounds: int
-    niche_novelty: list[float | None]
-    ended: str
-    repaired: int = 0
-    held_to_grammar: int = 0
-    failed: int = 0
-    last_failure: str = ""
-
-
-class ModelSummary(msgspec.Struct, frozen=True):
-    """Cells that programs of this model filled first, hold last, and were the only ones to fill, over the
-    whole run and all nodes. `valid_rate` is None before the first answer."""
-
-    model: str
-    calls: int
-    tokens: int
-    valid_rate: float | None
-    first_cells: int
-    last_cells: int
-    unique_cells: int
-
-
-class CellSummary(msgspec.Struct, frozen=True):
-    cell: Cell
-    fitness: float
-    model: str
-    node: str
-    digest: str
-
-
-class Point(msgspec.Struct, frozen=True):
-    """The merged archive of the rounds that were going on when so many calls were spent; raw."""
-
-    calls: int
-    coverage: float
-    qd_score: float
-
-
-class Summary(msgspec.Struct, frozen=True):
-    """`microdollars` is None where a model's price is unknown. `best_source` is best by common fitness, as
-    its maker wrote it where that was a node of the run. `held_out` is None where there is nobody to fight."""
-
-    finished: bool
-    coverage: float
-    cells: int
-    capacity: int
-    qd_score: float
-    qd_score_common: float
-    coverage_common: float
-    best: float
-    best_common: float
-    best_source: str
-    best_model: str
-    calls: int
-    tokens: int
-    microdollars: int | None
-    simulations: int
-    shared_bytes: int
-    nodes: list[NodeSummary]
-    models: list[ModelSummary]
-    axes: list[Axis]
-    cells_raw: list[CellSummary]
-    cells_common: list[CellSummary]
-    curve: list[Point]
-    held_out: HeldOut | None
-    domain: str = "corewar"
-
-
-def summarise(folder: Path, held_out: Path | None = None) -> Summary:
+def summarise(folder: Path, held_out: Path | None = None) -> SearchSummary:
     """The run in `folder`. `held_out` is a folder with programs that its best one is fought against; without
     it those of the settings, or the domain's starters."""
-    settings = load_settings(folder)
+    settings = load_settings(EvolveSettings, folder)
     domain = settings.open_domain(threads=None)
     histories = read_history(settings, folder, domain)
     archives = [history.archive for history in histories if history.archive is not None]
@@ -132,7 +56,7 @@ def summarise(folder: Path, held_out: Path | None = None) -> Summary:
         measure: sum(history.spent.get(measure, 0) for history in histories)
         for measure in ("calls", "tokens", "microdollars")
     }
-    return Summary(
+    return SearchSummary(
         finished=all(history.done for history in histories),
         coverage=coverage(raw),
         cells=len(raw),
@@ -147,7 +71,7 @@ def summarise(folder: Path, held_out: Path | None = None) -> Summary:
         calls=spent["calls"],
         tokens=spent["tokens"],
         microdollars=spent["microdollars"] if _is_priced(settings) else None,
-        simulations=sum(history.battles for history in histories),
+        simulations=sum(history.plays for history in histories),
         shared_bytes=sum(history.shared_bytes for history in histories),
         nodes=[_node(history) for history in histories],
         models=_models(settings, histories, events, makers),
@@ -157,6 +81,7 @@ def summarise(folder: Path, held_out: Path | None = None) -> Summary:
         curve=_curve(events, raw.capacity),
         held_out=None if best is None else _held_out(settings, domain, best.source, held_out),
         domain=domain.name,
+        words=domain.words,
     )
 
 
@@ -193,8 +118,8 @@ def cells_of(archive: Archive, makers: Makers) -> list[CellSummary]:
     ]
 
 
-def _node(history: NodeHistory) -> NodeSummary:
-    return NodeSummary(
+def _node(history: NodeHistory) -> SearchNodeSummary:
+    return SearchNodeSummary(
         name=history.name,
         model=history.model,
         calls=history.spent.get("calls", 0),
@@ -245,16 +170,16 @@ def _models(
     return found
 
 
-def _curve(events: Sequence[Event], capacity: int) -> list[Point]:
+def _curve(events: Sequence[Event], capacity: int) -> list[SearchPoint]:
     """At most MOST_POINTS points, evenly spaced in calls, the last one included."""
     archives: dict[str, dict[Cell, float]] = {}
     calls: dict[str, int] = {}
     total = sum({event.node: event.calls for event in events}.values())
     step = max(1, math.ceil(total / MOST_POINTS))
-    points: list[Point] = []
+    points: list[SearchPoint] = []
     due = step
     for number, event in enumerate(events, start=1):
-        if event.happened.step == "open":
+        if event.note.step == "open":
             archives[event.node] = {}
         archive = archives.setdefault(event.node, {})
         for placed in event.fills:
@@ -266,12 +191,12 @@ def _curve(events: Sequence[Event], capacity: int) -> list[Point]:
             for one in archives.values():
                 for cell, fitness in one.items():
                     merged[cell] = max(fitness, merged.get(cell, fitness))
-            points.append(Point(spent, len(merged) / capacity, math.fsum(merged.values())))
+            points.append(SearchPoint(spent, len(merged) / capacity, math.fsum(merged.values())))
             due = spent + step
     return points
 
 
-def _held_out(settings: EvolveSettings, domain: Domain, source: str, given: Path | None) -> HeldOut | None:
+def _held_out(settings: EvolveSettings, domain: Domain, source: str, given: Path | None) -> Contest | None:
     if given is not None:
         return fight_held_out(domain, source, read_programs(given), str(given))
     if settings.held_out is not None:

@@ -9,22 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from shoal.errors import ConfigError, RunError
+from shoal.errors import ConfigError
 from shoal.evolve.common import read_programs
-from shoal.evolve.running import Progress, run
 from shoal.evolve.settings import EvolveSettings
-from shoal.evolve.summary import summarise
-from shoal.lab.experiment import Arm, Plan, Trial
-from shoal.lab.running import Advance
-from shoal.models import parse_spec
-from shoal.node.drive import Stop
+from shoal.lab.experiment import Arm, Plan
 
 CONTROLS: dict[str, tuple[str, dict[str, Any]]] = {
     "no-sharing": ("heterogeneous, no sharing", {"sharing": "off"}),
@@ -78,31 +72,8 @@ def plan_comparison(settings: EvolveSettings, seeds: int, families: Sequence[str
     )
 
 
-def run_arm(trial: Trial, stop: Stop, advance: Advance) -> bytes | None:
-    """One run of one arm, all its nodes in this process; its summary as JSON.
-
-    A run that was interrupted goes on, since its calls are paid for, but not as if nothing had happened:
-    calls without a recorded answer are lost. With builtin models alone, which cost nothing, it is done anew,
-    so that an interruption never changes a result.
-    """
-    settings = msgspec.convert({**trial.settings, "seed": trial.seed}, EvolveSettings)
-    folder = Path(trial.folder)
-    if folder.exists() and all(parse_spec(model).scheme == "builtin" for model in settings.models):
-        shutil.rmtree(folder)
-
-    def tell(progress: Progress) -> None:
-        advance(progress.calls / progress.budget)
-
-    reason = run(settings, folder, in_process=True, stop=stop, progress=tell)
-    if reason != "finished":
-        if stop.requested:
-            return None
-        raise RunError(f"{folder}: the run ended before its calls were spent: {reason}")
-    return msgspec.json.encode(summarise(folder))
-
-
 def _digest(programs: Mapping[str, str]) -> str:
-    """What names this set of programs: if it changes, the runs do not compare any more."""
+    """The name of this set of programs: if it changes, the runs do not compare any more."""
     return hashlib.sha256(msgspec.json.encode(sorted(programs.items()))).hexdigest()[:16]
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shoal.evolve.summary import Summary
+import msgspec
+
 from shoal.lab.experiment import Experiment
 from shoal.lab.measures import CURVES, MEASURES
 from shoal.lab.outcomes import Summaries, arm_results, common_settings, present, read_summaries
@@ -27,18 +28,16 @@ from shoal.lab.tables import (
 from shoal.runs.results import (
     ArchiveMap,
     ArmResults,
-    Axis,
     Chart,
-    Contest,
     Curve,
     Difference,
     Exhibit,
     Group,
     Made,
-    MapCell,
     Metric,
     Results,
 )
+from shoal.runs.search import CellSummary, SearchSummary
 
 OURS = "heterogeneous"
 BASELINES = ("solo", "homogeneous")
@@ -49,7 +48,7 @@ HEADLINES = ("coverage_common", "qd_score_common", "best_common", "generality", 
 def findings(experiment: Experiment) -> Results:
     """All that the finished runs of the comparison show."""
     plan = experiment.plan
-    summaries, seconds = read_summaries(experiment, Summary)
+    summaries, seconds = read_summaries(experiment, SearchSummary)
     measures = present(MEASURES, summaries)
     metrics = [one.metric for one in measures]
     arms = arm_results(plan, summaries, measures)
@@ -135,7 +134,7 @@ def _charts() -> list[Chart]:
     ]
 
 
-def _curves(arms: Sequence[ArmResults], summaries: Summaries[Summary]) -> list[Curve]:
+def _curves(arms: Sequence[ArmResults], summaries: Summaries[SearchSummary]) -> list[Curve]:
     """One line per family: baselines are averaged over their arms, and heterogeneous stands in both parts."""
     found = []
     for part in ("baselines", "controls"):
@@ -162,7 +161,7 @@ def _curves(arms: Sequence[ArmResults], summaries: Summaries[Summary]) -> list[C
     return found
 
 
-def _maps(arms: Sequence[ArmResults], summaries: Summaries[Summary]) -> list[ArchiveMap]:
+def _maps(arms: Sequence[ArmResults], summaries: Summaries[SearchSummary]) -> list[ArchiveMap]:
     """The archives of the first seed that every arm has finished."""
     shared = set.intersection(*(set(by_seed) for by_seed in summaries.values()))
     if not shared:
@@ -171,29 +170,18 @@ def _maps(arms: Sequence[ArmResults], summaries: Summaries[Summary]) -> list[Arc
     found = []
     for arm in arms:
         summary = summaries[arm.name][seed]
-        axes = [Axis(axis.measure, list(axis.edges)) for axis in summary.axes]
         models = [model.model for model in summary.models]
         for evaluation, cells in (("common", summary.cells_common), ("raw", summary.cells_raw)):
-            shown = [MapCell(list(one.cell), one.fitness, one.model) for one in cells]
-            found.append(ArchiveMap(arm.name, arm.title, seed, evaluation, models, axes, shown))
+            shown = [CellSummary(one.cell, one.fitness, one.model) for one in cells]
+            found.append(ArchiveMap(arm.name, arm.title, seed, evaluation, models, summary.axes, shown))
     return found
 
 
-def _best(arms: Sequence[ArmResults], summaries: Summaries[Summary]) -> Exhibit | None:
+def _best(arms: Sequence[ArmResults], summaries: Summaries[SearchSummary]) -> Exhibit | None:
     """The fittest program of all runs against the common opponents."""
     runs = [(arm, seed, summary) for arm in arms for seed, summary in summaries[arm.name].items()]
     if not runs:
         return None
     arm, seed, summary = max(runs, key=lambda run: run[2].best_common)
-    held_out = summary.held_out
-    contest = None
-    if held_out is not None:
-        contest = Contest(
-            held_out.name,
-            held_out.warriors,
-            held_out.wins,
-            held_out.ties,
-            held_out.losses,
-            held_out.points_percent,
-        )
+    contest = summary.held_out and msgspec.structs.replace(summary.held_out, per_opponent=[])
     return Exhibit(arm.title, seed, summary.best_common, summary.best_source, contest)

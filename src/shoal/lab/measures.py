@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shoal.evolve.summary import Point, Summary
 from shoal.lab.outcomes import Measure, effort, outcome
+from shoal.runs.search import SearchPoint, SearchSummary
 
 
-def _generality(summary: Summary) -> float | None:
+def _generality(summary: SearchSummary) -> float | None:
     return None if summary.held_out is None else summary.held_out.points_percent
 
 
-def _valid(summary: Summary) -> float | None:
+def _valid(summary: SearchSummary) -> float | None:
     answers = sum(node.proposals for node in summary.nodes)
     return 100 * sum(node.valid for node in summary.nodes) / answers if answers else None
 
 
-def _cost(summary: Summary) -> float | None:
+def _cost(summary: SearchSummary) -> float | None:
     return None if summary.microdollars is None else summary.microdollars / 1e6
 
 
-MEASURES: tuple[Measure[Summary], ...] = (
+MEASURES: tuple[Measure[SearchSummary], ...] = (
     Measure(
         outcome(
             "coverage_common",
@@ -91,7 +91,7 @@ MEASURES: tuple[Measure[Summary], ...] = (
     Measure(effort("calls", "calls", "Calls of models, all nodes together."), lambda summary: summary.calls),
     Measure(effort("tokens", "tokens", "Tokens into and out of the models."), lambda summary: summary.tokens),
     Measure(
-        effort("simulations", "simulations", "Battles simulated by the search."),
+        effort("simulations", "simulations", "Rounds that the search played to evaluate programs."),
         lambda summary: summary.simulations,
     ),
     Measure(
@@ -101,7 +101,7 @@ MEASURES: tuple[Measure[Summary], ...] = (
     Measure(effort("cost", "cost", "Price of the calls, where it is known.", "USD", 4), _cost),
 )
 
-CURVES: dict[str, Callable[[Point], float]] = {
+CURVES: dict[str, Callable[[SearchPoint], float]] = {
     "coverage": lambda point: 100 * point.coverage,
     "qd_score": lambda point: point.qd_score,
 }

@@ -20,14 +20,15 @@ import msgspec
 
 from shoal.evolve.asking import Asker
 from shoal.evolve.champion import Champion, champion_kinds
-from shoal.evolve.search_state import SearchState
+from shoal.evolve.outside import SearchOutside
 from shoal.evolve.searcher import Searcher
-from shoal.evolve.settings import CoreWarRules, EvolveSettings
-from shoal.evolve.workshop import Workshop as SearchWorkshop
+from shoal.evolve.settings import EvolveSettings
+from shoal.evolve.state import SearchState
 from shoal.node import Inline, Node, NodeSettings
 from shoal.policy.table import TablePolicy
 from shoal.runs.journal import MemoryJournal
 from shoal.runs.records import Arrived, VerdictGiven, content_of
+from shoal.runs.training import Completion, RolloutGroup, TaskName
 from shoal.sim.adversaries import Adversary, Liar, Malformed
 from shoal.sim.looping import AnyNode, Looping
 from shoal.sim.network import Link
@@ -37,10 +38,10 @@ from shoal.swarm.body import Entry
 from shoal.swarm.exchange import Exchange
 from shoal.swarm.kinds import Kinds
 from shoal.tasks.judge import DirectVerifier
-from shoal.train.rollouts import Completion, RolloutGroup, TaskName, rollout_kinds
-from shoal.train.sampling import Workshop as TrainWorkshop
+from shoal.train.outside import TrainOutside
+from shoal.train.rollouts import rollout_kinds
 from shoal.train.settings import TrainSettings
-from shoal.train.train_state import TrainState
+from shoal.train.state import TrainState
 from shoal.train.trainer import Trainer
 
 INTERVAL = 5.0
@@ -48,7 +49,7 @@ TABLES = ("table:small", "table:even", "table:odd", "table:wide")
 BUILTINS = ("builtin:bomber", "builtin:replicator", "builtin:scanner", "builtin:vampire")
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class SimulatedRun(msgspec.Struct, frozen=True):
     """`rounds`: least and most that a node took; `used`: foreign items that were learnt from or placed;
     `refused`: by reason, over all nodes; `honest_refused`: items of honest nodes that were refused."""
 
@@ -94,10 +95,10 @@ def train_swarm(nodes: int, rounds: int, seed: int = 1) -> SimSwarm:
                 open_policy=lambda: TablePolicy(plan.model.partition(":")[2]),
                 processor_time=_no_time,
             )
-            workshop = TrainWorkshop(settings, plan, author, verifier, (), _no_time)
-            node: AnyNode = Node(
+            outside = TrainOutside(settings, plan, author, verifier, (), _no_time)
+            return Node(
                 trainer,
-                Inline(workshop.answer),
+                Inline(outside.answer),
                 name=f"node {number}",
                 seed=seed,
                 journal=journal,
@@ -105,8 +106,6 @@ def train_swarm(nodes: int, rounds: int, seed: int = 1) -> SimSwarm:
                 exchange=exchange,
                 settings=NodeSettings(gather_limit=16),
             )
-            trainer.attach(node.ledger)
-            return node
 
         return build
 
@@ -115,16 +114,16 @@ def train_swarm(nodes: int, rounds: int, seed: int = 1) -> SimSwarm:
 
 def evolve_swarm(nodes: int, rounds: int, seed: int = 1) -> SimSwarm:
     """Rounds of two proposals each, on a small core, so that a thousand nodes fit into minutes."""
-    rules = CoreWarRules(core_size=800, cycles=800, processes=80, length=20, distance=20)
+    rules = {"core_size": 800, "cycles": 800, "processes": 80, "length": 20, "distance": 20}
     settings = EvolveSettings(
         models=BUILTINS * ((nodes + 3) // 4),
         rounds=rounds,
         calls=2 * rounds * len(BUILTINS * ((nodes + 3) // 4)),
-        battles=2,
-        retest_battles=2,
+        repeats=2,
+        retest_repeats=2,
         finalists=1,
         look_ahead=1,
-        corewar=rules,
+        options=rules,
         seed=seed,
     )
     domain = settings.open_domain()
@@ -133,10 +132,9 @@ def evolve_swarm(nodes: int, rounds: int, seed: int = 1) -> SimSwarm:
         asker = Asker(settings, number, domain)
 
         def build(journal: MemoryJournal, exchange: Exchange, now: float) -> AnyNode:
-            searcher = Searcher(settings, number, domain, asker.most)
-            node: AnyNode = Node(
-                searcher,
-                Inline(SearchWorkshop(settings, domain, asker).answer),
+            return Node(
+                Searcher(settings, number, domain, asker.most),
+                Inline(SearchOutside(settings, domain, asker).answer),
                 name=f"node {number}",
                 seed=seed,
                 journal=journal,
@@ -144,8 +142,6 @@ def evolve_swarm(nodes: int, rounds: int, seed: int = 1) -> SimSwarm:
                 exchange=exchange,
                 settings=NodeSettings(budget=settings.budget_of(number), gather_limit=1),
             )
-            searcher.attach(node.ledger, node.turns)
-            return node
 
         return build
 
@@ -155,7 +151,7 @@ def evolve_swarm(nodes: int, rounds: int, seed: int = 1) -> SimSwarm:
 
 def play(
     application: str, nodes: int = 1000, rounds: int = 10, seed: int = 1, churn: float = 0.05
-) -> Outcome:
+) -> SimulatedRun:
     """Plays the rounds; meanwhile some nodes are killed and come back a round later, and liars talk."""
     began = time.monotonic()
     swarm = (train_swarm if application == "train" else evolve_swarm)(nodes, rounds, seed)
@@ -246,7 +242,9 @@ def _swarm(
     )
 
 
-def _outcome(application: str, swarm: SimSwarm, adversaries: Sequence[Adversary], seconds: float) -> Outcome:
+def _outcome(
+    application: str, swarm: SimSwarm, adversaries: Sequence[Adversary], seconds: float
+) -> SimulatedRun:
     rounds, received, used, restarted, honest_refused = [], 0, 0, 0, 0
     refused: Counter[str] = Counter()
     honest = {node.identity.node_id for node in swarm.nodes}
@@ -268,7 +266,7 @@ def _outcome(application: str, swarm: SimSwarm, adversaries: Sequence[Adversary]
         elif isinstance(state, SearchState):
             rounds.append(state.course.round)
             used += len(state.course.received)
-    return Outcome(
+    return SimulatedRun(
         application,
         len(swarm.nodes),
         (min(rounds), max(rounds)),

@@ -8,22 +8,16 @@ comes from, and arms for the questions that the paper leaves open. `CONTROLS` sa
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from shoal.errors import ConfigError, RunError
-from shoal.lab.experiment import Arm, Plan, Trial
-from shoal.lab.running import Advance
-from shoal.node.drive import Stop
+from shoal.errors import ConfigError
+from shoal.lab.experiment import Arm, Plan
 from shoal.policy.opening import parse_policy
 from shoal.tasks.registry import canonical_name
-from shoal.train.running import Progress, run
 from shoal.train.settings import NOT_TRAINED, Nodes, TrainSettings
-from shoal.train.summary import summarise
 
 MIXES = ("8/0", "6/2", "4/4", "2/6")
 CONTROLS: dict[str, str] = {
@@ -158,29 +152,6 @@ def pairs(plan: Plan) -> list[Pair]:
             found.append((members[1], members[0]))
     found += [(name, half) for name in by_family["contributor"]]
     return [Pair(ours, against) for ours, against in found if ours and against]
-
-
-def run_arm(trial: Trial, stop: Stop, advance: Advance) -> bytes | None:
-    """One run of one arm, all its nodes in this process; its summary as JSON.
-
-    A run that was interrupted is done anew, so that an interruption never changes a result. Only where a
-    contributor is asked over a network, which costs something, it goes on from where it was.
-    """
-    settings = msgspec.convert({**trial.settings, "seed": trial.seed}, TrainSettings)
-    folder = Path(trial.folder)
-    plans = [settings.of(index) for index in range(settings.nodes)]
-    if folder.exists() and not any(plan.is_frozen and plan.is_asked for plan in plans):
-        shutil.rmtree(folder)
-
-    def tell(progress: Progress) -> None:
-        advance(progress.steps / progress.budget)
-
-    reason = run(settings, folder, in_process=True, stop=stop, progress=tell)
-    if reason != "finished":
-        if stop.requested:
-            return None
-        raise RunError(f"{folder}: the run ended before its last step: {reason}")
-    return msgspec.json.encode(summarise(folder))
 
 
 def _parse_mixes(texts: Sequence[str]) -> list[Mix]:

@@ -21,8 +21,8 @@ from shoal.lab.sweep_measures import (
 )
 from shoal.lab.tables import curve, difference, sentence, too_few, values_of
 from shoal.runs.results import ArmResults, Chart, Curve, Difference, Made, Metric, Results
+from shoal.runs.training import TrainSummary
 from shoal.train.settings import TrainSettings
-from shoal.train.summary import Summary
 
 HEADLINES = ("held_out", "local_end", "local_mean", "largest_fall", "oscillation", "cumulative")
 """The metrics whose differences are told in sentences; those that compare first."""
@@ -33,7 +33,7 @@ SUMS = ("cumulative",)
 def sweep_findings(experiment: Experiment) -> Results:
     """All that the finished runs of the sweep show."""
     plan = experiment.plan
-    summaries, seconds = read_summaries(experiment, Summary)
+    summaries, seconds = read_summaries(experiment, TrainSummary)
     measures = present(MEASURES, summaries)
     metrics = [one.metric for one in measures]
     arms = arm_results(plan, summaries, measures)
@@ -120,7 +120,7 @@ def _charts() -> list[Chart]:
     return [*held_out[:3], biased, *held_out[3:]]
 
 
-def _curves(plan: Plan, summaries: Summaries[Summary]) -> list[Curve]:
+def _curves(plan: Plan, summaries: Summaries[TrainSummary]) -> list[Curve]:
     """One line per arm. The mixes that other arms are held against stand in all parts."""
     families = {arm.name: arm.family for arm in plan.arms}
     mixed = [pair for pair in pairs(plan) if any(families[name] != "mix" for name in pair)]

@@ -10,13 +10,14 @@ from collections.abc import Callable, Sequence
 
 from shoal.lab.outcomes import Measure, effort, outcome
 from shoal.lab.tables import Points, mean_points
-from shoal.train.summary import LEVELS, NodeSummary, Summary, smoothed
+from shoal.runs.training import TrainNodeSummary, TrainSummary
+from shoal.train.summary import LEVELS, smoothed
 
 SMOOTHED_SHARE, LEAST_SMOOTHED = 20, 5
 """Local and batch rewards are drawn as moving means over a twentieth of the steps, at least five."""
 
 
-def trained(summary: Summary) -> list[NodeSummary]:
+def trained(summary: TrainSummary) -> list[TrainNodeSummary]:
     return [node for node in summary.nodes if node.trains]
 
 
@@ -24,14 +25,14 @@ def _percent(value: float | None) -> float | None:
     return None if value is None else 100 * value
 
 
-def _rise(summary: Summary) -> float | None:
+def _rise(summary: TrainSummary) -> float | None:
     if summary.reward_held_out is None or summary.reward_held_out_first is None:
         return None
     return 100 * (summary.reward_held_out - summary.reward_held_out_first)
 
 
-def _per_step(reward: Callable[[NodeSummary], float]) -> Callable[[Summary], float | None]:
-    def mean(summary: Summary) -> float | None:
+def _per_step(reward: Callable[[TrainNodeSummary], float]) -> Callable[[TrainSummary], float | None]:
+    def mean(summary: TrainSummary) -> float | None:
         steps = sum(node.steps for node in trained(summary))
         return 100 * sum(map(reward, trained(summary))) / steps if steps else None
 
@@ -39,24 +40,24 @@ def _per_step(reward: Callable[[NodeSummary], float]) -> Callable[[Summary], flo
 
 
 def _share(
-    part: Callable[[NodeSummary], int], whole: Callable[[NodeSummary], int]
-) -> Callable[[Summary], float | None]:
-    def share(summary: Summary) -> float | None:
+    part: Callable[[TrainNodeSummary], int], whole: Callable[[TrainNodeSummary], int]
+) -> Callable[[TrainSummary], float | None]:
+    def share(summary: TrainSummary) -> float | None:
         total = sum(map(whole, summary.nodes))
         return 100 * sum(map(part, summary.nodes)) / total if total else None
 
     return share
 
 
-def _tokens_to(level: float) -> Callable[[Summary], float | None]:
-    def tokens(summary: Summary) -> float | None:
+def _tokens_to(level: float) -> Callable[[TrainSummary], float | None]:
+    def tokens(summary: TrainSummary) -> float | None:
         found = [[cost.tokens for cost in node.costs if cost.reward == level] for node in trained(summary)]
         return statistics.fmean(one[0] for one in found) if found and all(found) else None
 
     return tokens
 
 
-MEASURES: tuple[Measure[Summary], ...] = (
+MEASURES: tuple[Measure[TrainSummary], ...] = (
     Measure(
         outcome(
             "held_out",
@@ -221,25 +222,27 @@ MEASURES: tuple[Measure[Summary], ...] = (
 )
 
 
-def over_nodes(summary: Summary, points: Callable[[NodeSummary], Sequence[tuple[int, float]]]) -> Points:
+def over_nodes(
+    summary: TrainSummary, points: Callable[[TrainNodeSummary], Sequence[tuple[int, float]]]
+) -> Points:
     """A curve of all training nodes: the mean at each step, in percent."""
     runs = [[(float(step), 100 * value) for step, value in points(node)] for node in trained(summary)]
     return mean_points([run for run in runs if run])
 
 
-def held_out_curve(summary: Summary) -> Points:
+def held_out_curve(summary: TrainSummary) -> Points:
     return over_nodes(summary, lambda node: node.curve_held_out)
 
 
-def local_curve(summary: Summary) -> Points:
+def local_curve(summary: TrainSummary) -> Points:
     return _smooth(over_nodes(summary, lambda node: node.curve_local))
 
 
-def batch_curve(summary: Summary) -> Points:
+def batch_curve(summary: TrainSummary) -> Points:
     return _smooth(over_nodes(summary, lambda node: node.curve_batch))
 
 
-def held_out_by_completions(summary: Summary, group: int) -> Points:
+def held_out_by_completions(summary: TrainSummary, group: int) -> Points:
     """The held-out curve along what was generated: the completions of all nodes up to each step."""
     steps = max((node.steps for node in summary.nodes), default=0)
     if not steps:

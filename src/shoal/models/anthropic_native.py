@@ -14,7 +14,7 @@ import msgspec
 from shoal.errors import ModelAnswerError
 from shoal.models.keys import Key
 from shoal.models.openai_compatible import count
-from shoal.models.protocol import Answer, Finish, Request, Usage
+from shoal.models.protocol import ChatAnswer, ChatRequest, Finish, Usage
 from shoal.models.remote import RemoteModel
 
 ANTHROPIC_URL = "https://api.anthropic.com"
@@ -62,7 +62,7 @@ class AnthropicModel(RemoteModel):
     def key_header(self, key: Key) -> tuple[str, str]:
         return "x-api-key", key.reveal()
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: ChatRequest) -> dict[str, Any]:
         sampling, capabilities = request.sampling, self.capabilities
         body: dict[str, Any] = {
             "model": self.model,
@@ -79,11 +79,11 @@ class AnthropicModel(RemoteModel):
             body["stop_sequences"] = list(sampling.stop)
         return body
 
-    def read(self, body: bytes, request: Request) -> Answer:
+    def read(self, body: bytes, request: ChatRequest) -> ChatAnswer:
         message = msgspec.json.decode(body, type=_Message)
         if not message.content and message.stop_reason is None:
             raise ModelAnswerError(f"{self.model} sent an answer without content: is the URL right?")
-        return Answer(
+        return ChatAnswer(
             text="".join(block.text for block in message.content if block.type == "text"),
             model=(message.model or self.model)[:200],
             usage=_usage_of(message.usage),

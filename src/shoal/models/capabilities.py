@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from shoal.models.protocol import Request
+from shoal.models.protocol import ChatRequest
 
 Dialect = Literal["unknown", "none", "llama.cpp", "vllm"]
 
@@ -56,7 +56,7 @@ class Capabilities(msgspec.Struct, omit_defaults=True):
     def takes(self, setting: str) -> bool:
         return setting not in self.refused
 
-    def omitted(self, request: Request) -> tuple[str, ...]:
+    def omitted(self, request: ChatRequest) -> tuple[str, ...]:
         """The settings of this request that are left out."""
         sampling = request.sampling
         asked = {

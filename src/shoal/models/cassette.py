@@ -21,7 +21,7 @@ import msgspec
 
 from shoal import errors
 from shoal.errors import CassetteError, ModelError, ModelSettingError
-from shoal.models.protocol import Answer, Instant, Model, Request
+from shoal.models.protocol import ChatAnswer, ChatRequest, Instant, Model
 
 if sys.platform == "win32":
     fcntl = None
@@ -76,8 +76,8 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     model: str
     number: int
     digest: str
-    request: Request
-    answer: Answer | None = None
+    request: ChatRequest
+    answer: ChatAnswer | None = None
     failure: Failure | None = None
 
 
@@ -220,7 +220,7 @@ class Recording:
     def instant(self) -> bool:
         return self._model.instant
 
-    async def answer(self, request: Request, *, timeout: float) -> Answer:
+    async def answer(self, request: ChatRequest, *, timeout: float) -> ChatAnswer:
         entry, started = self._begin(request), time.monotonic()
         try:
             answer = await self._model.answer(request, timeout=timeout)
@@ -230,7 +230,7 @@ class Recording:
         self._cassette.append(msgspec.structs.replace(entry, answer=answer))
         return answer
 
-    def answer_now(self, request: Request) -> Answer:
+    def answer_now(self, request: ChatRequest) -> ChatAnswer:
         """As `answer`, for a model that is instant."""
         if not isinstance(self._model, Instant):
             raise TypeError(f"{self.spec} does not answer at once")
@@ -243,7 +243,7 @@ class Recording:
         self._cassette.append(msgspec.structs.replace(entry, answer=answer))
         return answer
 
-    def _begin(self, request: Request) -> Entry:
+    def _begin(self, request: ChatRequest) -> Entry:
         digest = request.digest()
         return Entry(FORMAT, self.spec, self._cassette.next_number(self.spec, digest), digest, request)
 
@@ -270,7 +270,7 @@ class Replaying(Instant):
         self._asked: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    def answer_now(self, request: Request) -> Answer:
+    def answer_now(self, request: ChatRequest) -> ChatAnswer:
         digest = request.digest()
         with self._lock:
             number = self._asked[digest]

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 import msgspec
 
 from shoal.errors import ConfigError, how_to_install
-from shoal.models.builtin import builtin_names
 from shoal.models.keys import find_key
 from shoal.models.presets import PRESETS
 from shoal.models.prices import Price, price_for
@@ -38,7 +37,7 @@ class Listed(msgspec.Struct, frozen=True):
 def catalogue(
     specs: Iterable[str] = (), *, environment: Mapping[str, str] | None = None, probe_seconds: float = 2.0
 ) -> list[Listed]:
-    """The status of the named models; without names that of all presets, builtin models and examples.
+    """The status of the named models; without names that of all presets and examples.
 
     An endpoint given by URL is ready when something accepts connections there; no request is sent and no
     key leaves this machine. Blocks for up to `probe_seconds`.
@@ -52,7 +51,6 @@ async def list_models(
     """As `catalogue`, inside of an event loop."""
     names = list(specs) or [
         *(f"local:{name}" for name in PRESETS),
-        *(f"builtin:{name}" for name in builtin_names()),
         *KNOWN_REMOTE,
     ]
     return list(await asyncio.gather(*(_listed(name, environment, probe_seconds) for name in names)))
@@ -65,7 +63,7 @@ async def _listed(name: str, environment: Mapping[str, str] | None, seconds: flo
         if spec.scheme == "local":
             return _local(spec, listed)
         if spec.scheme == "builtin":
-            return _builtin(spec, listed)
+            return msgspec.structs.replace(listed, note="an operator of a search's domain: no model")
         if spec.scheme in ("openai", "anthropic", "http", "https"):
             return await _remote(spec, listed, environment, seconds)
     except ConfigError as error:
@@ -85,14 +83,6 @@ def _local(spec: Spec, listed: Listed) -> Listed:
     if find_spec("xllamacpp") is None:
         return msgspec.structs.replace(listed, status="not installed", remedy=how_to_install("local"))
     return listed
-
-
-def _builtin(spec: Spec, listed: Listed) -> Listed:
-    known = builtin_names()
-    if spec.name not in known:
-        remedy = f"known are {', '.join(known) or 'none'}"
-        return msgspec.structs.replace(listed, status="unusable", remedy=remedy)
-    return msgspec.structs.replace(listed, note=known[spec.name])
 
 
 async def _remote(

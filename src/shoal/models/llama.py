@@ -29,7 +29,7 @@ from shoal.errors import (
     ModelTimeoutError,
 )
 from shoal.models.openai_compatible import chat_body, convert_completion
-from shoal.models.protocol import Answer, Request
+from shoal.models.protocol import ChatAnswer, ChatRequest
 from shoal.models.refusals import error_for_status
 from shoal.models.remote import import_package
 
@@ -149,7 +149,7 @@ class LlamaModel:
     def __repr__(self) -> str:
         return f"<model {self.spec}>"
 
-    async def answer(self, request: Request, *, timeout: float) -> Answer:
+    async def answer(self, request: ChatRequest, *, timeout: float) -> ChatAnswer:
         started = time.monotonic()
         if self._weights is None:
             self._weights = _Weights.of(self.settings)
@@ -177,7 +177,7 @@ class LlamaModel:
         """Lets go of the weights; they are freed when nobody in the process uses them."""
         self._weights = None
 
-    def _body(self, request: Request) -> dict[str, Any]:
+    def _body(self, request: ChatRequest) -> dict[str, Any]:
         body = chat_body(request)
         if not self.settings.chat:
             # A base model continues a text: the texts of the request, one after the other.
@@ -190,7 +190,7 @@ class LlamaModel:
         limit = min(request.sampling.max_tokens, self.settings.context)
         return body | {"max_tokens": limit, "stream": True, "stream_options": {"include_usage": True}}
 
-    def _answer(self, found: Mapping[str, Any], request: Request, latency: float) -> Answer:
+    def _answer(self, found: Mapping[str, Any], request: ChatRequest, latency: float) -> ChatAnswer:
         if found.get("error"):
             error = found["error"]
             code = error.get("code") if isinstance(error, dict) else None

@@ -12,7 +12,7 @@ import msgspec
 
 from shoal.errors import ModelAnswerError
 from shoal.models.keys import Key
-from shoal.models.protocol import Answer, Finish, Request, Usage
+from shoal.models.protocol import ChatAnswer, ChatRequest, Finish, Usage
 from shoal.models.remote import RemoteModel
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -75,21 +75,21 @@ class OpenAICompatible(RemoteModel):
     def key_header(self, key: Key) -> tuple[str, str]:
         return "authorization", f"Bearer {key.reveal()}"
 
-    async def prepare(self, client: Any, request: Request) -> None:
+    async def prepare(self, client: Any, request: ChatRequest) -> None:
         if request.grammar and self.capabilities.grammar == "unknown":
             await self._find_dialect(client)
 
-    def read(self, body: bytes, request: Request) -> Answer:
+    def read(self, body: bytes, request: ChatRequest) -> ChatAnswer:
         answer = read_completion(body, self.model)
         return msgspec.structs.replace(
             answer, grammar=self._sends_grammar(request), omitted=self.capabilities.omitted(request)
         )
 
-    def _sends_grammar(self, request: Request) -> bool:
+    def _sends_grammar(self, request: ChatRequest) -> bool:
         known = self.capabilities.grammar in ("llama.cpp", "vllm")
         return bool(request.grammar) and known
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: ChatRequest) -> dict[str, Any]:
         capabilities = self.capabilities
         body = {"model": self.model} | chat_body(request, system=capabilities.system)
         body[capabilities.token_limit] = request.sampling.max_tokens
@@ -122,7 +122,7 @@ class OpenAICompatible(RemoteModel):
         self.capabilities.grammar = found[0] if len(found) == 1 else "none"  # type: ignore[assignment]
 
 
-def chat_body(request: Request, *, system: bool = True) -> dict[str, Any]:
+def chat_body(request: ChatRequest, *, system: bool = True) -> dict[str, Any]:
     """The messages and the sampling settings that are set, without the bound on tokens."""
     messages = [{"role": message.role, "content": message.text} for message in request.messages]
     if request.system and system:
@@ -143,18 +143,18 @@ def chat_body(request: Request, *, system: bool = True) -> dict[str, Any]:
     return body
 
 
-def read_completion(body: bytes, model: str) -> Answer:
+def read_completion(body: bytes, model: str) -> ChatAnswer:
     """A chat completion as an answer; ModelAnswerError when it holds no choice."""
     completion = msgspec.json.decode(body, type=_Completion)
     return _answer_of(completion, model)
 
 
-def convert_completion(data: object, model: str) -> Answer:
+def convert_completion(data: object, model: str) -> ChatAnswer:
     """The same for a completion that has been decoded already."""
     return _answer_of(msgspec.convert(data, type=_Completion, strict=False), model)
 
 
-def _answer_of(completion: _Completion, model: str) -> Answer:
+def _answer_of(completion: _Completion, model: str) -> ChatAnswer:
     if not completion.choices or completion.choices[0].message is None:
         raise ModelAnswerError(f"{model} sent an answer without a choice: is this a chat endpoint?")
     choice = completion.choices[0]
@@ -165,7 +165,7 @@ def _answer_of(completion: _Completion, model: str) -> Answer:
     finish = FINISHES.get(choice.finish_reason or "", "other")
     if not text and message.refusal:
         finish = "filter"
-    return Answer(
+    return ChatAnswer(
         text=text.encode("utf-8", "replace").decode(),
         model=(completion.model or model)[:200],
         usage=_usage_of(completion.usage),

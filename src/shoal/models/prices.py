@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from shoal.errors import ConfigError, how_to_install
+from shoal.errors import ConfigError
 from shoal.models.protocol import Usage
 from shoal.models.specification import Spec
 
@@ -103,15 +103,6 @@ def price_for(spec: Spec, own: Mapping[str, Price] | None = None) -> Price:
     except (ImportError, LookupError, ValueError, TypeError):
         return UNPRICED
     return msgspec.structs.replace(price, shown=str(found.model_price))
-
-
-def check_money(price: Price, spec: str, dollars: float | None) -> None:
-    """Refuses a budget in money for a model whose price is unknown: it could not be kept."""
-    if dollars is not None and price.state == "unpriced":
-        raise ConfigError(
-            f"{spec} has no known price, so a budget in dollars cannot be kept: state its price, limit calls "
-            f"or tokens instead, or install the price table: {how_to_install('llm')}"
-        )
 
 
 def _round_up(amount: Decimal) -> int:

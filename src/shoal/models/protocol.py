@@ -7,6 +7,7 @@ and a journal, and so that a model which needs randomness takes it from the requ
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
@@ -21,7 +22,7 @@ MESSAGE_OVERHEAD_TOKENS = 32
 """More than any known chat template puts around one message."""
 
 
-class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class ChatSampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How to draw the answer. None means: as the endpoint does by default.
 
     `max_tokens` bounds the answer; what the model thinks before it answers counts too where the endpoint
@@ -50,21 +51,30 @@ class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: str
 
 
-class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class ChatRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One question. `system` is the part that many requests share; `grammar` is GBNF text that the answer
-    should be held to where the endpoint can do that (the answer says whether it was)."""
+    should be held to where the endpoint can do that (the answer says whether it was). `values` are the parts
+    that the texts were made from; builtin models read them, no endpoint gets them, and they are not part of
+    the digest."""
 
     messages: tuple[Message, ...]
     system: str = ""
-    sampling: Sampling = Sampling()
+    sampling: ChatSampling = ChatSampling()
     grammar: str = ""
+    values: dict[str, str] = {}
 
     @classmethod
     def ask(
-        cls, user: str, *, system: str = "", sampling: Sampling | None = None, grammar: str = ""
-    ) -> Request:
+        cls,
+        user: str,
+        *,
+        system: str = "",
+        sampling: ChatSampling | None = None,
+        grammar: str = "",
+        values: Mapping[str, str] | None = None,
+    ) -> ChatRequest:
         """A request of one user text."""
-        return cls((Message("user", user),), system, sampling or Sampling(), grammar)
+        return cls((Message("user", user),), system, sampling or ChatSampling(), grammar, dict(values or {}))
 
     def __post_init__(self) -> None:
         if not self.messages or self.messages[-1].role != "user":
@@ -87,7 +97,8 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
 
     def digest(self) -> str:
         """SHA-256 over the whole content, in hexadecimal digits."""
-        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+        content = msgspec.structs.replace(self, values={}) if self.values else self
+        return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
 
 
 class Usage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -107,7 +118,7 @@ class Usage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         return self.input + self.output
 
 
-class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class ChatAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What came back. `latency` is in seconds, of the attempt that succeeded.
 
     `grammar` is true when the endpoint was held to the request's grammar. `omitted` names the settings of
@@ -142,7 +153,7 @@ class Model(Protocol):
     @property
     def instant(self) -> bool: ...
 
-    async def answer(self, request: Request, *, timeout: float) -> Answer:
+    async def answer(self, request: ChatRequest, *, timeout: float) -> ChatAnswer:
         """One attempt within `timeout` seconds: an answer, or a ModelError; nothing is retried."""
 
     def learn(self, setting: str) -> bool:
@@ -164,10 +175,10 @@ class Instant:
     def __repr__(self) -> str:
         return f"<model {self.spec}>"
 
-    def answer_now(self, request: Request) -> Answer:
+    def answer_now(self, request: ChatRequest) -> ChatAnswer:
         raise NotImplementedError
 
-    async def answer(self, request: Request, *, timeout: float) -> Answer:
+    async def answer(self, request: ChatRequest, *, timeout: float) -> ChatAnswer:
         return self.answer_now(request)
 
     def learn(self, setting: str) -> bool:

@@ -10,7 +10,6 @@ import msgspec
 
 from shoal.errors import ConfigError
 from shoal.models.anthropic_native import ANTHROPIC_URL, AnthropicModel
-from shoal.models.builtin import builtin_model
 from shoal.models.capabilities import Capabilities
 from shoal.models.cassette import Cassette, Recording, Replaying
 from shoal.models.endpoint import ENDPOINTS, Endpoints
@@ -18,7 +17,7 @@ from shoal.models.keys import find_key, host_variable
 from shoal.models.llama import DEFAULT_CONTEXT, LlamaModel, LlamaSettings
 from shoal.models.openai_compatible import OPENAI_URL, OpenAICompatible
 from shoal.models.presets import PRESETS, package_folder
-from shoal.models.protocol import Answer, Model, Request
+from shoal.models.protocol import ChatAnswer, ChatRequest, Model
 from shoal.models.scripted import Fake
 from shoal.models.specification import Options, Spec, parse_spec
 from shoal.models.transformers_folder import TransformersModel
@@ -84,7 +83,7 @@ class Adjusted:
     def instant(self) -> bool:
         return self._model.instant
 
-    async def answer(self, request: Request, *, timeout: float) -> Answer:
+    async def answer(self, request: ChatRequest, *, timeout: float) -> ChatAnswer:
         return await self._model.answer(adjust(request, self._options), timeout=timeout)
 
     def learn(self, setting: str) -> bool:
@@ -94,7 +93,7 @@ class Adjusted:
         await self._model.close()
 
 
-def adjust(request: Request, options: Options) -> Request:
+def adjust(request: ChatRequest, options: Options) -> ChatRequest:
     """The request with the spec's temperature, and with no more tokens than the spec allows."""
     sampling = request.sampling
     if options.temperature is not None:
@@ -221,7 +220,7 @@ def _local(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoin
 
 
 def _builtin(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:
-    return builtin_model(spec.name, str(spec))
+    raise ConfigError(f"{spec} is an operator of a domain: `shoal evolve` opens it, nothing else can")
 
 
 def _fake(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:

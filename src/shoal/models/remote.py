@@ -31,7 +31,7 @@ from shoal.errors import (
 )
 from shoal.models.capabilities import Capabilities
 from shoal.models.keys import Key
-from shoal.models.protocol import Answer, Request
+from shoal.models.protocol import ChatAnswer, ChatRequest
 from shoal.models.refusals import error_for_status, quote
 
 MOST_ANSWER_BYTES = 4 << 20
@@ -95,22 +95,22 @@ class RemoteModel(ABC):
         return f"<model {self.spec}>"
 
     @abstractmethod
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: ChatRequest) -> dict[str, Any]:
         """The request in the vendor's words."""
 
-    async def prepare(self, client: Any, request: Request) -> None:
+    async def prepare(self, client: Any, request: ChatRequest) -> None:
         """Finds out what has to be known before the request can be written."""
         return
 
     @abstractmethod
-    def read(self, body: bytes, request: Request) -> Answer:
+    def read(self, body: bytes, request: ChatRequest) -> ChatAnswer:
         """The answer in a body; ModelAnswerError or msgspec's errors where there is none."""
 
     @abstractmethod
     def key_header(self, key: Key) -> tuple[str, str]:
         """The header that carries the key."""
 
-    async def answer(self, request: Request, *, timeout: float) -> Answer:
+    async def answer(self, request: ChatRequest, *, timeout: float) -> ChatAnswer:
         """One attempt; every failure is a ModelError, raised free of the exception that caused it, because
         that one holds the request with its headers."""
         client = self._client()
@@ -134,7 +134,7 @@ class RemoteModel(ABC):
         failure.__context__ = None
         raise failure
 
-    def _finished(self, answer: Answer, started: float) -> Answer:
+    def _finished(self, answer: ChatAnswer, started: float) -> ChatAnswer:
         latency = round(time.monotonic() - started, 6)
         if self._key is None:
             return msgspec.structs.replace(answer, latency=latency)

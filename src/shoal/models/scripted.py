@@ -21,9 +21,9 @@ from shoal.errors import (
     ModelSettingError,
     ModelTimeoutError,
 )
-from shoal.models.protocol import Answer, Instant, Request, Usage
+from shoal.models.protocol import ChatAnswer, ChatRequest, Instant, Usage
 
-Script = str | Answer | ModelError
+Script = str | ChatAnswer | ModelError
 
 ERRORS: dict[str, Callable[[str], ModelError]] = {
     "authentication": ModelAuthenticationError,
@@ -44,11 +44,11 @@ class Scripted(Instant):
 
     def __init__(self, script: Iterable[Script], spec: str = "fake:scripted") -> None:
         super().__init__(spec)
-        self.asked: list[Request] = []
+        self.asked: list[ChatRequest] = []
         self._script = iter(script)
         self._lock = threading.Lock()
 
-    def answer_now(self, request: Request) -> Answer:
+    def answer_now(self, request: ChatRequest) -> ChatAnswer:
         with self._lock:
             self.asked.append(request)
             line = next(self._script, None)
@@ -68,7 +68,7 @@ class Fake(Instant):
         if name.startswith("error=") and name.removeprefix("error=") not in ERRORS:
             raise ConfigError(f"{spec} asks for an unknown error: known are {', '.join(ERRORS)}")
 
-    def answer_now(self, request: Request) -> Answer:
+    def answer_now(self, request: ChatRequest) -> ChatAnswer:
         if self._name == "echo":
             return said(request.messages[-1].text, request, self.spec)
         if self._name.startswith("error="):
@@ -77,11 +77,11 @@ class Fake(Instant):
         return said(self._name.replace("\\n", "\n"), request, self.spec)
 
 
-def said(line: Script, request: Request, spec: str) -> Answer:
+def said(line: Script, request: ChatRequest, spec: str) -> ChatAnswer:
     """One line of a script as the outcome of a call."""
     if isinstance(line, ModelError):
         raise line
-    if isinstance(line, Answer):
+    if isinstance(line, ChatAnswer):
         return line
     words = sum(len(message.text.split()) for message in request.messages) + len(request.system.split())
-    return Answer(line, spec, Usage(input=words, output=len(line.split())))
+    return ChatAnswer(line, spec, Usage(input=words, output=len(line.split())))

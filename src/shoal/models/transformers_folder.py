@@ -16,7 +16,7 @@ from typing import Any
 
 from shoal.errors import ConfigError, ModelServerError, ModelSettingError, ModelTimeoutError
 from shoal.models.llama import cannot_load
-from shoal.models.protocol import Answer, Finish, Request, Usage
+from shoal.models.protocol import ChatAnswer, ChatRequest, Finish, Usage
 from shoal.models.remote import import_package
 
 
@@ -37,7 +37,7 @@ class TransformersModel:
     def __repr__(self) -> str:
         return f"<model {self.spec}>"
 
-    async def answer(self, request: Request, *, timeout: float) -> Answer:
+    async def answer(self, request: ChatRequest, *, timeout: float) -> ChatAnswer:
         stop = threading.Event()
         work = asyncio.get_running_loop().run_in_executor(self._worker, self._generate, request, stop)
         try:
@@ -73,7 +73,7 @@ class TransformersModel:
             self._loaded = (tokenizer, model)
         return self._loaded
 
-    def _prompt(self, tokenizer: Any, request: Request) -> Any:
+    def _prompt(self, tokenizer: Any, request: ChatRequest) -> Any:
         texts = [{"role": message.role, "content": message.text} for message in request.messages]
         if request.system:
             texts.insert(0, {"role": "system", "content": request.system})
@@ -82,7 +82,7 @@ class TransformersModel:
             return tokenizer(text, return_tensors="pt", add_special_tokens=False)
         return tokenizer("\n".join(text["content"] for text in texts) + "\n", return_tensors="pt")
 
-    def _generate(self, request: Request, stop: threading.Event) -> Answer:
+    def _generate(self, request: ChatRequest, stop: threading.Event) -> ChatAnswer:
         started = time.monotonic()
         tokenizer, model = self._load()
         torch, sampling = self._torch, request.sampling
@@ -108,7 +108,7 @@ class TransformersModel:
         text = str(tokenizer.decode(made, skip_special_tokens=True))
         cut = min((text.find(end) for end in sampling.stop if end in text), default=len(text))
         finish: Finish = "length" if len(made) >= sampling.max_tokens and cut == len(text) else "stop"
-        return Answer(
+        return ChatAnswer(
             text=text[:cut],
             model=self._folder.name,
             usage=Usage(input=length, output=len(made)),

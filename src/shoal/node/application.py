@@ -1,17 +1,17 @@
-"""What an application gives to the loop: its state and five functions, `produce`, `share`, `gather`,
-`verify`, `absorb`.
+"""An application's part of the loop: its state and five functions, `produce`, `share`, `gather`, `verify`,
+`absorb`.
 
-The loop calls them; it knows verbs and no application. What an application may rely on, and what it must
-keep:
+The loop calls them; it knows verbs and no application. An application may rely on these rules, and must keep
+them:
 
-- `produce`, `share` and `verify` read the state, `gather` and `absorb` change it, and nobody else does.
+- `produce`, `share` and `verify` read the state. Only `gather` and `absorb` change it.
 - State is a fold over the journal. On resume, `gather` and `absorb` are called again, in the same order with
-  the same values; `produce`, `share` and `verify` are not, their results are in the journal. So `gather` and
-  `absorb` must depend on nothing but their arguments: time is `turn.now`, randomness is
-  `turn.random(purpose)`.
-- Requests, answers and evidence always come back out of their journal form, live as on resume; they are
-  whatever msgspec can write as JSON and read back as the declared type.
-- What a sender claims is in `received.item`. The loop gives it no meaning; `verify` decides.
+  the same values; `produce`, `share` and `verify` are not, because their results are in the journal. So
+  `gather` and `absorb` depend on nothing but their arguments: time is `turn.now`, randomness is
+  `turn.random(purpose)`, and a verdict is the only way from `verify` to `gather` and `absorb`.
+- Requests, answers and evidence always come back out of their journal form, live as on resume. They are
+  anything that msgspec can write as JSON and read back as the declared type.
+- A sender's claims are in `received.item`. The loop gives them no meaning; `verify` decides.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ import random
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
+from shoal.runs.ledger import Ledger
 from shoal.runs.seeds import Part, derive
-from shoal.swarm.accounts import Outcome
-from shoal.swarm.authors import Received
+from shoal.swarm.accounts import Credit
+from shoal.swarm.authors import Place, Received
 from shoal.swarm.kinds import Kinds
 
 State = TypeVar("State")
@@ -38,15 +39,26 @@ StateIn = TypeVar("StateIn", contravariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Proposal(Generic[Request]):
-    """What to ask the outside, and the most that it may cost, e.g. {"calls": 1, "tokens": 900}."""
+    """A request for the outside, and the most that it may cost, e.g. {"calls": 3, "tokens": 900}.
+
+    `first` is the part that counts as spent once the request is asked; the outside tells of each further part
+    before it spends it (`Call.spend`). None: all of it."""
 
     request: Request
     reserve: Mapping[str, int] = field(default_factory=dict)
+    first: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """The node ends early, once nothing is under way any more; `reason` is told to people."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Own(Generic[Request, Answer]):
-    """What this node itself produced in a turn. `answer` is None if it was missed; `missed` then says why."""
+    """A request of this node with its answer. `answer` is None if it was missed; `missed` then says why."""
 
     request: Request
     answer: Answer | None
@@ -55,9 +67,9 @@ class Own(Generic[Request, Answer]):
 
 @dataclass(frozen=True, slots=True)
 class Verdict(Generic[Evidence]):
-    """What this node found about a foreign item: whether it is what it must be, and what was measured.
+    """The finding of this node about a foreign item: whether it is what it must be, and what was measured.
 
-    `reason` is a short phrase that can be counted; after a colon it may tell more."""
+    `reason` is a short phrase that can be counted; more may follow after a colon."""
 
     accepted: bool
     reason: str = ""
@@ -68,28 +80,31 @@ class Verdict(Generic[Evidence]):
 class Judged(Generic[Evidence]):
     """A foreign item with this node's verdict."""
 
-    received: Received
+    received: Received[Any]
     verdict: Verdict[Evidence]
 
 
 @dataclass(slots=True)
 class Turn:
-    """The surroundings of one turn, the same live and on resume. `number` counts 1, 2, 3 …"""
+    """The surroundings of one turn, the same live and on resume. `number` counts 1, 2, 3 …; `ledger` is the
+    node's, to be read."""
 
     number: int
     now: float
     seed: int
     node: str
-    credits: list[tuple[Received, Outcome, str]] = field(default_factory=list)
+    ledger: Ledger
+    credits: list[tuple[str, Place, Credit]] = field(default_factory=list)
 
     def random(self, *purpose: Part) -> random.Random:
         """A generator of its own for this purpose in this turn of this node."""
         return derive(self.seed, self.node, *purpose, self.number)
 
-    def credit(self, received: Received, outcome: Literal["used", "useful"], reason: str = "") -> None:
-        """Tells the accounts that a foreign item was used, and then, if it made a difference, that it was
-        useful. `verified` and `rejected` follow from verdicts."""
-        self.credits.append((received, outcome, reason))
+    def credit(self, author: str, place: Place, outcome: Literal["used", "useful"]) -> None:
+        """Tells the accounts that the author's item at `place` was used, and then, if it made a difference,
+        that it was useful. An item counts once for each. `verified` and `rejected` follow from verdicts."""
+        if (author, place, outcome) not in self.credits:
+            self.credits.append((author, place, outcome))
 
 
 class Application(Protocol[State, Request, Answer, Evidence]):
@@ -109,44 +124,56 @@ class Application(Protocol[State, Request, Answer, Evidence]):
 
     def initial_state(self) -> State: ...
 
-    def produce(self, state: State, turn: Turn) -> Proposal[Request] | None:
-        """What to ask for turn `turn.number`. None: nothing until something more is absorbed; and if nothing
-        is under way either, the node has finished."""
+    def produce(self, state: State, turn: Turn) -> Proposal[Request] | GiveUp | None:
+        """The request of turn `turn.number`. None: no request until something more is absorbed; if nothing is
+        under way either, the node has finished."""
 
     def share(self, state: State, turn: Turn, fresh: Own[Request, Answer] | None) -> Iterable[msgspec.Struct]:
-        """What to send out. Called twice a turn: with what was just produced, before it is absorbed
-        (experience goes out before the learning that it serves), and with None afterwards (a winner goes out
-        once it won)."""
+        """The items to send out. Called twice a turn: with the new answer, before it is absorbed (experience
+        goes out before the learning that it serves), and with None afterwards (a winner goes out once it
+        won)."""
 
     def gather(
-        self, state: State, turn: Turn, arrived: Sequence[Received]
-    ) -> Generator[Received, Verdict[Evidence], None]:
-        """Takes in what has arrived, and yields the items to be verified now, one at a time; each `yield`
-        gives the verdict back (so not `yield from` a list, which cannot take it). Items may wait in the state
-        for a later turn, and a walk may end once it found enough. An author leaves probation only by items
-        that were verified, so passing over what is known already holds honest authors back."""
+        self, state: State, turn: Turn, arrived: Sequence[Received[Any]]
+    ) -> Generator[Sequence[Received[Any]], Sequence[Verdict[Evidence]], None]:
+        """Takes in the items that have arrived, and yields batches of items to be verified now; each `yield`
+        gives their verdicts back. Items may wait in the state for a later turn, and a walk may end once it
+        found enough. An author leaves probation only by items that were verified, so passing over known items
+        holds honest authors back."""
 
-    def verify(self, state: State, turn: Turn, received: Received) -> Verdict[Evidence]:
-        """Judges one foreign item here. An exception is a rejection that names it: nothing foreign stops a
-        node."""
+    def verify(self, state: State, turn: Turn, batch: Sequence[Received[Any]]) -> Sequence[Verdict[Evidence]]:
+        """Judges foreign items here: one verdict each. If it raises, each item is judged alone, and an
+        exception over that one is a rejection that names it: nothing foreign stops a node."""
 
     def absorb(
         self, state: State, turn: Turn, own: Own[Request, Answer], judged: Sequence[Judged[Evidence]]
     ) -> State:
-        """Learns from what was produced and what was verified; returns the state (the same one, if changed in
+        """Learns from the own answer and the verified items; returns the state (the same one, if changed in
         place)."""
 
 
 @runtime_checkable
 class Explains(Protocol[StateIn]):
-    """An application that says for people what a turn did; what it returns is journaled as `note`."""
+    """An application that says for people what a turn did; the result is journaled as `note`."""
 
     def explain(self, state: StateIn, turn: Turn) -> object: ...
 
 
 @runtime_checkable
+class Restarts(Protocol[State]):
+    """An application that does something when a new process takes its node up."""
+
+    def restarted(self, state: State) -> State:
+        """The state to go on from, as a function of the state alone: it is called again on every later
+        resume."""
+
+    def share_again(self, state: State) -> Iterable[msgspec.Struct]:
+        """Items to send out once more, because others may have been restarted too."""
+
+
+@runtime_checkable
 class Snapshots(Protocol[State]):
-    """An application whose state can be written down, so that resuming starts there and not at the first
+    """An application whose state can be written down, so that a resume starts there and not at the first
     turn."""
 
     def snapshot(self, state: State, folder: Path) -> None: ...
@@ -155,10 +182,10 @@ class Snapshots(Protocol[State]):
 
 
 class ExchangeLike(Protocol):
-    """What a node uses of an exchange. None of it blocks."""
+    """The part of an exchange that a node uses. None of it blocks."""
 
     def share(self, item: msgspec.Struct) -> object: ...
 
-    def gather(self, limit: int | None = None) -> list[Received]: ...
+    def gather(self, limit: int | None = None) -> list[Received[Any]]: ...
 
-    def credit(self, received: Received, outcome: Outcome, reason: str = "") -> None: ...
+    def credit(self, author: str, place: Place, outcome: Credit, reason: str = "") -> None: ...

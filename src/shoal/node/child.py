@@ -1,9 +1,8 @@
-"""One node of a run as a process of its own, started by processes.py.
+"""One node of a run as a process of its own, `python -m shoal.node.child`, started by processes.py.
 
-An application's child module is a few lines: it says how its crew is read from a run folder and calls
-`main`. Orders come as one line of JSON on standard input, so that no secret stands on a command line. When
-that pipe closes, the parent is gone, however it ended, and the child ends at once; its journal is whole at
-any moment. What stops it is one line on standard error.
+Orders come as one line of JSON on standard input, so that no secret stands on a command line. When that pipe
+closes, the parent is gone, however it ended, and the child ends at once; its journal is whole at any moment.
+Its trouble is one line on standard error.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -23,7 +23,7 @@ from shoal.errors import ShoalError
 from shoal.node.crew import Crew, private_swarm
 from shoal.node.drive import Stop, run_in_field
 from shoal.node.network import Network
-from shoal.runs import RunFolder
+from shoal.runs import RunFolder, load_settings
 from shoal.runs.lock import claim, release
 from shoal.swarm import ExchangeSettings, Identity
 from shoal.swarm.live import LiveExchange
@@ -32,12 +32,12 @@ from shoal.swarm.transport import TlsFiles, open_transport
 
 FAILED = 3
 
-ReadCrew = Callable[[Path], Crew[Any]]
-
 
 class Orders(msgspec.Struct, frozen=True):
-    """`members` are the node ids of a private run, empty where the swarm is open to others."""
+    """`crew` is the run's crew as `module:class`. `members` are the node ids of a private run, empty where
+    the swarm is open to others."""
 
+    crew: str
     folder: str
     index: int
     key: str
@@ -46,13 +46,13 @@ class Orders(msgspec.Struct, frozen=True):
     members: tuple[str, ...] = ()
 
 
-def main(read_crew: ReadCrew) -> NoReturn:
+def main() -> NoReturn:
     """Runs the node that standard input orders, and ends the process."""
     orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     try:
         with Stop() as stop:
-            trouble = serve(read_crew, orders, stop)
+            trouble = serve(read_crew(orders), orders, stop)
     except ShoalError as error:
         trouble = str(error)
     if trouble:
@@ -63,13 +63,18 @@ def main(read_crew: ReadCrew) -> NoReturn:
     os._exit(FAILED if trouble else 0)
 
 
-def serve(
-    read_crew: ReadCrew, orders: Orders, stop: Stop, after_turn: Callable[[], None] = lambda: None
-) -> str:
-    """Runs the node until it has ended or is stopped, calling `after_turn` after every turn; says what went
-    wrong, if anything did."""
-    folder = Path(orders.folder)
-    crew, run = read_crew(folder), RunFolder.look(folder)
+def read_crew(orders: Orders) -> Crew[Any]:
+    """The crew of a run, from its folder. The class is named by the parent, which runs the same code."""
+    module, _, name = orders.crew.partition(":")
+    crew = getattr(import_module(module), name)
+    made: Crew[Any] = crew(load_settings(crew.settings_type, Path(orders.folder)))
+    return made
+
+
+def serve(crew: Crew[Any], orders: Orders, stop: Stop, after_turn: Callable[[], None] = lambda: None) -> str:
+    """Runs the node until it has ended or is stopped, calling `after_turn` after every turn; returns its
+    trouble, if there was any."""
+    run = RunFolder.look(Path(orders.folder))
     identity = Identity.load(orders.key)
     refusal = f"{orders.key} is the identity of another node that runs now: give this one another by --key."
     lock = claim(Path(orders.key), os.O_RDONLY, refusal)
@@ -101,7 +106,7 @@ def _serve(
             )
             run_in_field(seat.node, stop, after_turn=after_turn)
             seat.close()
-            trouble = seat.why_it_ended()
+            trouble = seat.node.trouble
             if exchange is not None:
                 _linger(crew.linger, stop)
     except ShoalError as error:  # perhaps of the exchange's end, which is not to hide why the node ended
@@ -154,3 +159,7 @@ def _end_with_the_parent() -> None:
     while os.read(0, 1 << 16):
         pass
     os._exit(FAILED)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""The nodes of one run, as what drives them sees them: names, and how one of them is put to work.
+"""The nodes of one run, as their driver sees them: names, and how one of them is put to work.
 
 An application has one `Crew` class. `Lockstep` runs a crew in this process and in virtual time, `processes`
 runs one process per node over the network; neither knows what the nodes do.
@@ -10,7 +10,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+import msgspec
+
 from shoal.node.application import ExchangeLike
+from shoal.node.drive import Stop
 from shoal.node.node import Node
 from shoal.node.standing import StandingOf, StandingOut
 from shoal.runs import RunFolder
@@ -18,13 +21,10 @@ from shoal.swarm import ExchangeSettings, Kinds
 
 
 class Seat(Protocol):
-    """One node at work, with what belongs to it. `close` frees that."""
+    """One node at work, with everything that belongs to it. `close` frees that."""
 
     @property
     def node(self) -> Node[Any, Any, Any, Any]: ...
-
-    def why_it_ended(self) -> str:
-        """Nothing when it did what it was asked to."""
 
     def close(self) -> None: ...
 
@@ -36,7 +36,25 @@ class Watcher(Protocol[StandingOut]):
 
 
 class Crew(Protocol[StandingOut]):
-    """All nodes of a run. Nodes are numbered from 0, in the order of `names`."""
+    """All nodes of a run. Nodes are numbered from 0, in the order of `names`. The class is made from the
+    run's settings, of its `settings_type`, by each process that has to do with the run."""
+
+    @property
+    def settings(self) -> msgspec.Struct: ...
+    @property
+    def unit(self) -> str:
+        """The unit of a run's progress: calls, steps."""
+
+    @property
+    def total(self) -> int:
+        """How many of them the whole run has."""
+
+    def done(self, standings: Sequence[Any]) -> int:
+        """How many of them are done."""
+
+    def prepare(self, stop: Stop, tell: Tell) -> None:
+        """Does the work that comes before any node starts. `tell` hears of models that are made meanwhile.
+        Raises a ShoalError where the run can be seen to be unusable."""
 
     @property
     def names(self) -> Sequence[str]: ...
@@ -49,16 +67,16 @@ class Crew(Protocol[StandingOut]):
         """False: the nodes know nothing of each other, and no exchange is made."""
 
     @property
+    def is_free(self) -> bool:
+        """Whether a run can be done anew without paying anybody for it."""
+
+    @property
     def linger(self) -> float:
         """Seconds that a process stays in the swarm after its node has ended."""
 
     @property
     def at_terminal(self) -> bool:
         """Whether the one node needs the terminal, so that it cannot be a process of its own."""
-
-    @property
-    def child_module(self) -> str:
-        """The module that runs one node as a process: `python -m child_module`."""
 
     def take_seat(
         self,
@@ -77,7 +95,9 @@ class Crew(Protocol[StandingOut]):
 
 
 Report = Callable[[Callable[[], list[StandingOf]]], None]
-"""Is called often, with what tells where the nodes stand; whoever is told decides how often to ask."""
+"""Is called often, with a function that finds out where the nodes stand."""
+Tell = Callable[[dict[str, float]], None]
+"""Is told of each model that is being made how much of it is done, from 0 to 1."""
 
 
 def private_swarm(swarm: str, members: tuple[str, ...]) -> ExchangeSettings:

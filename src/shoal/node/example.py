@@ -89,18 +89,19 @@ class Hypotenuses:
             yield Triangle(fresh.request.number, fresh.answer.legs)
 
     def gather(
-        self, state: Known, turn: Turn, arrived: Sequence[Received]
-    ) -> Generator[Received, Verdict[None], None]:
-        """All of it, also what is known here already: checking is cheap, and an author whose items are never
+        self, state: Known, turn: Turn, arrived: Sequence[Received[Triangle]]
+    ) -> Generator[Sequence[Received[Triangle]], Sequence[Verdict[None]], None]:
+        """All items in one batch, known ones too: checking is cheap, and an author whose items are never
         checked stays on probation, however honest it is."""
-        # Not `yield from`: a list cannot take the verdict that comes back.
-        for received in arrived:  # noqa: UP028
-            yield received
+        yield arrived
 
-    def verify(self, state: Known, turn: Turn, received: Received) -> Verdict[None]:
+    def verify(
+        self, state: Known, turn: Turn, batch: Sequence[Received[Triangle]]
+    ) -> Sequence[Verdict[None]]:
         """Believes nothing: the sum is done here."""
-        triangle = received.item
-        assert isinstance(triangle, Triangle)
+        return [self._check(received.item) for received in batch]
+
+    def _check(self, triangle: Triangle) -> Verdict[None]:
         if not 1 <= triangle.hypotenuse <= self.limit:
             return Verdict(False, "out of range")
         short, long = triangle.legs
@@ -115,11 +116,11 @@ class Hypotenuses:
         for one in judged:
             triangle = one.received.item
             if one.verdict.accepted and isinstance(triangle, Triangle):
-                turn.credit(one.received, "used")
+                turn.credit(one.received.author, one.received.place, "used")
                 if triangle.hypotenuse not in state.found:
                     state.found[triangle.hypotenuse] = triangle.legs
                     state.taught += 1
-                    turn.credit(one.received, "useful")
+                    turn.credit(one.received.author, one.received.place, "useful")
         if own.answer is not None:
             if own.answer.legs is None:
                 state.barren.add(own.request.number)

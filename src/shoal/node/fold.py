@@ -1,8 +1,8 @@
 """The one loop, as a fold over the journal: produce → share → gather → verify → absorb.
 
-`Fold` holds a node's state and the *need* that it waits at. Only `feed(record)` moves it on, so whoever
-feeds the same records gets the same state: the node that writes them (node.py), and the same node when it
-resumes. There is no other path. A need that says *may* can be passed over, and then leaves no record: live
+`Fold` holds a node's state and the *need* that it waits at. Only `feed(record)` moves it on, so the same
+records give the same state to the node that writes them (node.py) and to the same node when it resumes. There
+is no other path. A need that says *may* can be passed over, and then leaves no record: live
 by `pass_over`, on resume by the next record being another one.
 
 Answers may come in any order and at any time; turns are taken in the order in which they were asked.
@@ -11,7 +11,7 @@ Answers may come in any order and at any time; turns are taken in the order in w
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
@@ -23,6 +23,7 @@ from shoal.node.application import (
     Judged,
     Own,
     Request,
+    Restarts,
     State,
     Turn,
     Verdict,
@@ -37,17 +38,19 @@ from shoal.runs.records import (
     Content,
     Missed,
     Note,
+    Sent,
     Shared,
+    Started,
     TurnBegun,
     VerdictGiven,
     content_of,
     decode_payload,
 )
-from shoal.swarm.authors import Received
+from shoal.swarm.authors import Place, Received
 
 MOST_REMEMBERED_ITEMS = 1 << 16
 
-ItemName = tuple[str, int, str, int, int]
+ItemName = tuple[str, Place]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +73,18 @@ class MayShare(Generic[Request, Answer]):
 
 @dataclass(frozen=True, slots=True)
 class NeedTurn:
-    """What has arrived is to be recorded, and then the beginning of the turn."""
+    """Arrived items are to be recorded, and then the beginning of the turn."""
 
     turn: int
 
 
 @dataclass(frozen=True, slots=True)
-class NeedVerdict:
+class NeedVerdicts:
+    """The items of `batch` are to be verified; the first `given` of them are."""
+
     turn: Turn
-    received: Received
+    batch: Sequence[Received[Any]]
+    given: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +92,7 @@ class MayNote:
     turn: Turn
 
 
-Need = MayAsk | NeedAnswer | MayShare[Any, Any] | NeedTurn | NeedVerdict | MayNote
+Need = MayAsk | NeedAnswer | MayShare[Any, Any] | NeedTurn | NeedVerdicts | MayNote
 
 
 @dataclass(slots=True)
@@ -96,6 +102,7 @@ class Flight(Generic[Request, Answer]):
     request: Request
     attempt: int
     asked_at: float
+    first: dict[str, int] | None = None
     own: Own[Request, Answer] | None = None
     answered_at: float = 0.0
 
@@ -120,7 +127,7 @@ class Fold(Generic[State, Request, Answer, Evidence]):
         self._application = application
         self._seed = seed
         self._node = node
-        self._arrived: list[Received] = []
+        self._arrived: list[Received[Any]] = []
         self._seen: OrderedDict[ItemName, None] = OrderedDict()
         self._turns = self._loop()
         self.need: Need = next(self._turns)
@@ -129,6 +136,8 @@ class Fold(Generic[State, Request, Answer, Evidence]):
         """Takes in the next record. RunError if it cannot follow here: the journal is of another
         application, or `gather` or `absorb` depended on something that is not in it."""
         content = content_of(record)
+        if isinstance(content, Started) and record.number > 1 and isinstance(self._application, Restarts):
+            self.state = self._application.restarted(self.state)
         if content is None or self._receive(content, record):
             return
         while not _meets(content, self.need):
@@ -158,7 +167,7 @@ class Fold(Generic[State, Request, Answer, Evidence]):
             self.absorbed = content.turn
         self.need = MayAsk(self.asked + 1)
 
-    def read(self, arrived: Arrived) -> Received:
+    def read(self, arrived: Arrived) -> Received[Any]:
         """The item as it stands in the journal; RunError if it is none of the application's."""
         kind = self._application.kinds.get(arrived.kind)
         if kind is None:
@@ -175,18 +184,18 @@ class Fold(Generic[State, Request, Answer, Evidence]):
             digest=bytes.fromhex(arrived.digest),
         )
 
-    def arrive(self, arrived: Arrived, received: Received) -> None:
-        """Takes in an item that is in the journal; `received` is what `read` made of it. The same as feeding
-        the record, for whoever has read it already."""
+    def arrive(self, received: Received[Any]) -> None:
+        """Takes in an item that `read` made of a record of the journal. The same as feeding the record, where
+        it was read already."""
         self._arrived.append(received)
-        self._seen[_name_of(arrived)] = None
+        self._seen[received.author, received.place] = None
         if len(self._seen) > MOST_REMEMBERED_ITEMS:
             self._seen.popitem(last=False)
 
-    def has_arrived(self, received: Received) -> bool:
+    def has_arrived(self, received: Received[Any]) -> bool:
         """Whether this very item is in the journal already; the newest MOST_REMEMBERED_ITEMS are
         remembered."""
-        return _name_of(received) in self._seen
+        return (received.author, received.place) in self._seen
 
     def _loop(self) -> Generator[Need, tuple[Content | None, float], None]:
         application = self._application
@@ -204,11 +213,11 @@ class Fold(Generic[State, Request, Answer, Evidence]):
             own = flight.own
             assert own is not None
             if own.answer is not None:
-                yield MayShare(self._turn(number, flight.answered_at), own)
+                yield MayShare(self.turn(number, flight.answered_at), own)
 
             _, now = yield NeedTurn(number)
             self.ledger.settle(number)
-            turn = self._turn(number, now)
+            turn = self.turn(number, now)
             arrived, self._arrived = self._arrived, []
             judged = yield from self._judge(turn, arrived)
             self.state = application.absorb(self.state, turn, own, judged)
@@ -218,18 +227,20 @@ class Fold(Generic[State, Request, Answer, Evidence]):
             yield MayNote(turn)
 
     def _judge(
-        self, turn: Turn, arrived: list[Received]
+        self, turn: Turn, arrived: list[Received[Any]]
     ) -> Generator[Need, tuple[Content | None, float], list[Judged[Evidence]]]:
         judged: list[Judged[Evidence]] = []
         walk = self._application.gather(self.state, turn, arrived)
         try:
-            received = next(walk)
+            batch = next(walk)
             while True:
-                given, _ = yield NeedVerdict(turn, received)
-                assert isinstance(given, VerdictGiven)
-                verdict = self._verdict(given)
-                judged.append(Judged(received, verdict))
-                received = walk.send(verdict)
+                verdicts: list[Verdict[Evidence]] = []
+                for received in batch:
+                    given, _ = yield NeedVerdicts(turn, batch, len(verdicts))
+                    assert isinstance(given, VerdictGiven)
+                    verdicts.append(self._verdict(given))
+                    judged.append(Judged(received, verdicts[-1]))
+                batch = walk.send(verdicts)
         except StopIteration:
             return judged
 
@@ -240,11 +251,15 @@ class Fold(Generic[State, Request, Answer, Evidence]):
                 # Asked again by a process that found no answer; the state has not moved in between.
                 flight = self.flights[content.turn]
                 flight.attempt, flight.asked_at = content.attempt, record.time
-                self.ledger.ask(content.turn, content.reserve)
+                self.ledger.ask(content.turn, content.reserve, content.first)
+            case Sent():
+                self.ledger.send(content.turn, content.amounts)
             case Answered() | Missed():
                 self._land(content, record)
             case Arrived():
-                self.arrive(content, self.read(content))
+                self.arrive(self.read(content))
+            case Shared(again=True):
+                pass
             case Asked() | Shared() | TurnBegun() | VerdictGiven() | Note():
                 return False
         return True
@@ -253,8 +268,8 @@ class Fold(Generic[State, Request, Answer, Evidence]):
         request = decode_payload(
             asked.request, self._application.request_type, f"the request of turn {asked.turn}"
         )
-        self.flights[asked.turn] = Flight(request, asked.attempt, now)
-        self.ledger.ask(asked.turn, asked.reserve)
+        self.flights[asked.turn] = Flight(request, asked.attempt, now, asked.first)
+        self.ledger.ask(asked.turn, asked.reserve, asked.first)
         self.asked = asked.turn
 
     def _land(self, content: Answered | Missed, record: Record) -> None:
@@ -275,8 +290,8 @@ class Fold(Generic[State, Request, Answer, Evidence]):
     def _move(self, content: Content | None, now: float) -> None:
         self.need = self._turns.send((content, now))
 
-    def _turn(self, number: int, now: float) -> Turn:
-        return Turn(number, now, self._seed, self._node)
+    def turn(self, number: int, now: float) -> Turn:
+        return Turn(number, now, self._seed, self._node, self.ledger)
 
     def _may_pass_over(self) -> bool:
         if isinstance(self.need, MayAsk):
@@ -297,11 +312,6 @@ class Fold(Generic[State, Request, Answer, Evidence]):
         return Verdict(given.accepted, given.reason, evidence)
 
 
-def _name_of(item: Received | Arrived | VerdictGiven) -> ItemName:
-    """What no two items have in common: an author counts the frames of each start and each channel."""
-    return (item.author, item.epoch, item.kind, item.seq, item.index)
-
-
 def _meets(content: Content, need: Need) -> bool:
     """Whether a record is what is needed, of this very turn and item."""
     match content, need:
@@ -309,6 +319,8 @@ def _meets(content: Content, need: Need) -> bool:
             return number == needed
         case (Shared(turn=number), MayShare(turn=turn)) | (Note(turn=number), MayNote(turn=turn)):
             return number == turn.number
-        case VerdictGiven(turn=number), NeedVerdict(turn=turn, received=received):
-            return number == turn.number and _name_of(content) == _name_of(received)
+        case VerdictGiven() as verdict, NeedVerdicts(turn=turn, batch=batch, given=given):
+            received = batch[given]
+            place = Place(verdict.kind, verdict.epoch, verdict.seq, verdict.index)
+            return (verdict.turn, verdict.author, place) == (turn.number, received.author, received.place)
     return False

@@ -87,9 +87,8 @@ class Lockstep(Generic[StandingOf]):
                         return
                     seat.node.outside.wait(LONGEST_WAIT)
             if status == "finished":
-                reason = seat.node.finished_because
-                seat.node.close(self._now, seat.why_it_ended() or reason)
-                self._ended[name] = seat.why_it_ended()
+                seat.node.close(self._now, seat.node.finished_because)
+                self._ended[name] = seat.node.trouble
         except ShoalError as error:
             seat.node.abandon()
             self._ended[name] = str(error)

@@ -19,6 +19,7 @@ class Network(msgspec.Struct, frozen=True, omit_defaults=True):
     tls: tuple[str, str, str] | None = None  # authority, certificate, key
     key: str | None = None  # identity of a single node, whatever else there is
     machine_key: str | None = None  # that of a single node where no other one has it at the moment
+    wait_for: int = 0  # peers before the first turn
 
     @property
     def is_private(self) -> bool:

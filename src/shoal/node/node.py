@@ -1,4 +1,4 @@
-"""A node: it does what the loop needs next, and journals what comes of it before the loop may use it.
+"""A node: it does the next thing that the loop needs, and journals the result before the loop may use it.
 
     node = Node(application, outside, name="a", seed=1, journal=journal, exchange=exchange, now=clock())
     while node.step(clock()) != "finished": ...
@@ -8,15 +8,16 @@ beside others in one process, and in the simulator with a virtual clock (drive.p
 journal that has records in it *is* resuming: they are replayed, from the newest complete checkpoint where
 there is one.
 
-What is guaranteed: nothing from outside is used before it is in the journal; what is asked was reserved in
-the journal before, and only if it fits the budget; the outcome does not depend on the order in which answers
-come in; no other node, slow, silent or hostile, delays a step.
+Guarantees: nothing from outside is used before it is in the journal; every request was reserved in the
+journal before, and only if it fits the budget; the outcome does not depend on the order in which answers come
+in; no other node, slow, silent or hostile, delays a step.
 """
 
 from __future__ import annotations
 
 import contextlib
-from typing import Annotated, Generic, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Generic, Literal
 
 import msgspec
 
@@ -28,14 +29,17 @@ from shoal.node.application import (
     Evidence,
     ExchangeLike,
     Explains,
+    GiveUp,
     Own,
+    Proposal,
     Request,
+    Restarts,
     Snapshots,
     State,
     Turn,
     Verdict,
 )
-from shoal.node.fold import MayAsk, MayNote, MayShare, NeedAnswer, NeedTurn, NeedVerdict
+from shoal.node.fold import MayAsk, MayNote, MayShare, NeedAnswer, NeedTurn, NeedVerdicts
 from shoal.node.outside import Call, Outside
 from shoal.node.resume import rebuild
 from shoal.runs.checkpoint import Checkpoints, Found
@@ -49,6 +53,7 @@ from shoal.runs.records import (
     Content,
     Missed,
     Note,
+    Sent,
     Shared,
     SharedItem,
     Started,
@@ -58,7 +63,7 @@ from shoal.runs.records import (
     encode_payload,
     kind_of,
 )
-from shoal.swarm.accounts import Outcome
+from shoal.swarm.accounts import Credit
 from shoal.swarm.authors import Received
 
 Status = Literal["worked", "turned", "waiting", "finished"]
@@ -109,6 +114,8 @@ class Node(Generic[State, Request, Answer, Evidence]):
         self.exchange = exchange
         self.settings = settings if settings is not None else NodeSettings()
         self.finished_because = ""
+        self.trouble = ""
+        """Why it gave up; empty for a node that did all it was asked to."""
         self.late_answers = 0
         self._checkpoints = checkpoints
         self.fold, found = rebuild(
@@ -116,7 +123,10 @@ class Node(Generic[State, Request, Answer, Evidence]):
         )
         self._checkpointed = found.number
         self._lost = [turn for turn, flight in self.fold.flights.items() if flight.own is None]
+        is_restart = journal.last_number > 0
         self._write_started(now, found)
+        if is_restart and isinstance(application, Restarts):
+            self._send_out(application.share_again(self.state), now, again=True)
 
     @property
     def state(self) -> State:
@@ -160,8 +170,8 @@ class Node(Generic[State, Request, Answer, Evidence]):
             case NeedTurn(turn=number):
                 self._gather(now)
                 self._record(now, TurnBegun(number))
-            case NeedVerdict(turn=turn, received=received):
-                self._verify(turn, received, now)
+            case NeedVerdicts(turn=turn, batch=batch, given=given):
+                self._verify(turn, batch[given:], now)
             case MayNote(turn=turn):
                 if isinstance(self.application, Explains):
                     said = self.application.explain(self.state, turn)
@@ -240,44 +250,64 @@ class Node(Generic[State, Request, Answer, Evidence]):
         if len(self.fold.flights) >= self.settings.look_ahead:
             self.fold.pass_over()
             return "worked"
-        proposal = self.application.produce(self.state, Turn(number, now, self.seed, self.name))
-        if proposal is not None and self.ledger.fits(proposal.reserve):
+        proposal = self.application.produce(self.state, self.fold.turn(number, now))
+        if isinstance(proposal, Proposal) and self.ledger.fits(proposal.reserve):
             request = encode_payload(proposal.request, "a request")
-            self._begin(Asked(number, 1, dict(proposal.reserve), request), now)
+            first = None if proposal.first is None else dict(proposal.first)
+            self._begin(Asked(number, 1, dict(proposal.reserve), request, first), now)
             return "worked"
         if self.fold.flights:
             self.fold.pass_over()
             return "worked"
-        self.finished_because = "nothing more to produce" if proposal is None else "the budget is spent"
+        if isinstance(proposal, GiveUp):
+            self.finished_because = self.trouble = proposal.reason
+        else:
+            self.finished_because = "nothing more to produce" if proposal is None else "the budget is spent"
         return "finished"
 
     def _ask_again(self, number: int, now: float) -> None:
-        """After a resume: the attempt without an answer is spent; the turn is asked anew if that still
-        fits."""
+        """After a resume: the sent parts of an attempt without an answer are spent; the turn is asked anew if
+        it still fits."""
         flight = self.fold.flights[number]
         if flight.own is not None:
             return
-        reserve = self.ledger.reserved_for(number)
-        if self.ledger.fits(reserve):
+        reserve, sent = self.ledger.reserved_for(number), self.ledger.sent_for(number)
+        # What was reserved for the lost attempt is free again, but for the sent parts of it.
+        if self.ledger.fits(sent):
             request = encode_payload(flight.request, "a request")
-            self._begin(Asked(number, flight.attempt + 1, reserve, request), now)
+            self._begin(Asked(number, flight.attempt + 1, reserve, request, flight.first), now)
         else:
-            self._record(now, Missed(number, flight.attempt, "lost, and the budget has no room to ask again"))
+            reason = "lost, and the budget has no room to ask again"
+            self._record(now, Missed(number, flight.attempt, reason, sent))
 
     def _begin(self, asked: Asked, now: float) -> None:
         self._record(now, asked)
         request = self.fold.flights[asked.turn].request
-        self.outside.begin(Call(asked.turn, asked.attempt), self.state, request, now)
+
+        def spend(amounts: Mapping[str, int]) -> None:
+            # Straight into the journal, as it comes from another thread; only a resume reads it.
+            self.journal.append("sent", now, Sent(asked.turn, asked.attempt, dict(amounts)))
+
+        self.outside.begin(Call(asked.turn, asked.attempt, spend), self.state, request, now)
 
     def _share(self, turn: Turn, fresh: Own[Request, Answer] | None, now: float) -> None:
         if self.exchange is None:
             self.fold.pass_over()
             return
-        for received, outcome, reason in turn.credits:
-            self.exchange.credit(received, outcome, reason)
+        for author, place, outcome in turn.credits:
+            self.exchange.credit(author, place, outcome)
         turn.credits.clear()
+        if not self._send_out(self.application.share(self.state, turn, fresh), now, turn.number):
+            self.fold.pass_over()
+
+    def _send_out(
+        self, items: Iterable[msgspec.Struct], now: float, turn: int | None = None, *, again: bool = False
+    ) -> bool:
+        """Shares items and records that; False where there are none."""
+        if self.exchange is None:
+            return False
         shared = []
-        for item in self.application.share(self.state, turn, fresh):
+        for item in items:
             kind = self.application.kinds.of(item).name
             try:
                 self.exchange.share(item)
@@ -285,9 +315,8 @@ class Node(Generic[State, Request, Answer, Evidence]):
             except ShareRefused as refused:
                 shared.append(SharedItem(kind, str(refused)[:MOST_REASON_CHARACTERS]))
         if shared:
-            self._record(now, Shared(turn.number, tuple(shared)))
-        else:
-            self.fold.pass_over()
+            self._record(now, Shared(self.turns if turn is None else turn, tuple(shared), again))
+        return bool(shared)
 
     def _gather(self, now: float) -> None:
         if self.exchange is None:
@@ -311,39 +340,46 @@ class Node(Generic[State, Request, Answer, Evidence]):
                 )
                 found.append((arrived, self.fold.read(arrived)))
             except RunError:  # e.g. an infinite number: nothing foreign stops a node, also not on resume
-                self.exchange.credit(received, "rejected", "cannot be journaled")
+                self.exchange.credit(received.author, received.place, "rejected", "cannot be journaled")
         if found:
-            # Into the fold goes what can be read in the journal, not what the exchange handed out.
+            # The fold gets the items as they stand in the journal, not as the exchange handed them out.
             self.journal.append_all(kind_of(found[0][0]), now, [arrived for arrived, _ in found])
-            for arrived, item in found:
-                self.fold.arrive(arrived, item)
+            for _, item in found:
+                self.fold.arrive(item)
 
-    def _verify(self, turn: Turn, received: Received, now: float) -> None:
-        verdict: Verdict[Evidence]
-        try:
-            verdict = self.application.verify(self.state, turn, received)
-        except Exception as error:  # the one place where foreign content meets the application's own code
-            verdict = Verdict(False, f"the verifier raised {type(error).__name__}: {error}")
-        reason = verdict.reason[:MOST_REASON_CHARACTERS]
-        evidence = encode_payload(verdict.evidence, "evidence")
-        given = VerdictGiven(
-            turn=turn.number,
-            author=received.author,
-            epoch=received.epoch,
-            kind=received.kind,
-            seq=received.seq,
-            index=received.index,
-            accepted=verdict.accepted,
-            reason=reason,
-            evidence=evidence,
-        )
-        self._record(now, given)
+    def _verify(self, turn: Turn, batch: Sequence[Received[Any]], now: float) -> None:
+        given = [
+            VerdictGiven(
+                turn=turn.number,
+                author=received.author,
+                epoch=received.epoch,
+                kind=received.kind,
+                seq=received.seq,
+                index=received.index,
+                accepted=verdict.accepted,
+                reason=verdict.reason[:MOST_REASON_CHARACTERS],
+                evidence=encode_payload(verdict.evidence, "evidence"),
+            )
+            for received, verdict in zip(batch, self._verdicts(turn, batch), strict=True)
+        ]
+        for record in self.journal.append_all(kind_of(given[0]), now, given):
+            self.fold.feed(record)
         if self.exchange is not None:
-            outcome: Outcome = "verified" if verdict.accepted else "rejected"
-            self.exchange.credit(received, outcome, reason.partition(":")[0])
+            for received, one in zip(batch, given, strict=True):
+                outcome: Credit = "verified" if one.accepted else "rejected"
+                reason = one.reason.partition(":")[0]
+                self.exchange.credit(received.author, received.place, outcome, reason)
+
+    def _verdicts(self, turn: Turn, batch: Sequence[Received[Any]]) -> Sequence[Verdict[Evidence]]:
+        try:
+            return self.application.verify(self.state, turn, batch)
+        except Exception as error:  # the one place where foreign content meets the application's own code
+            if len(batch) == 1:
+                return [Verdict(False, f"the verifier raised {type(error).__name__}: {error}")]
+        return [verdict for received in batch for verdict in self._verdicts(turn, [received])]
 
     def _record(self, now: float, content: Content) -> None:
-        """The way into the fold for a live node: through the journal, as for what `_gather` finds."""
+        """The way into the fold for a live node: through the journal."""
         record = self.journal.append(kind_of(content), now, content)
         self.fold.feed(record)
 

@@ -1,4 +1,4 @@
-"""The outside: whatever answers requests. A model behind a network, threads, a policy in this process.
+"""The outside answers requests: a model behind a network, threads, a policy in this process.
 
 The loop begins a call and later collects what has finished; it never waits inside. `Inline` answers at once
 and is all that a synchronous application needs; `Threads` runs slow calls beside each other; `Delayed`
@@ -16,7 +16,7 @@ import heapq
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from shoal.errors import ShoalError
@@ -31,10 +31,12 @@ AnswerOut = TypeVar("AnswerOut", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One attempt at one turn."""
+    """One attempt at one turn. `spend` journals that a further part of the reserve is about to be spent; it
+    is called before that, from any thread."""
 
     turn: int
     attempt: int
+    spend: Callable[[Mapping[str, int]], None] = field(default=lambda amounts: None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

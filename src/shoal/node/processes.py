@@ -83,7 +83,7 @@ def run_here(
     watcher = crew.watch(0, run.journal_path(crew.names[0]))
     stop.at_once = True
     try:
-        trouble = serve(lambda _: crew, orders, stop, lambda: report(lambda: [watcher.look()]))
+        trouble = serve(crew, orders, stop, lambda: report(lambda: [watcher.look()]))
     except KeyboardInterrupt:
         if not stop.requested:
             raise
@@ -98,11 +98,13 @@ def _orders(crew: Crew[StandingOf], run: RunFolder, network: Network) -> list[Or
         keys.append(run.node_folder(name) / "identity.key")
     if len(keys) == 1:
         keys = [_key_of_one(keys[0], network)]
+    name = f"{type(crew).__module__}:{type(crew).__qualname__}"
     members = tuple(Identity.load_or_create(key).node_id for key in keys)
     if network.is_private:
         swarm = "run-" + hashlib.sha256("".join(members).encode()).hexdigest()[:16]
         return [
-            Orders(str(run.path), index, str(key), swarm, network, members) for index, key in enumerate(keys)
+            Orders(name, str(run.path), index, str(key), swarm, network, members)
+            for index, key in enumerate(keys)
         ]
     swarm = network.swarm or OPEN_SWARM
     inner = tuple(
@@ -112,7 +114,7 @@ def _orders(crew: Crew[StandingOf], run: RunFolder, network: Network) -> list[Or
         network, listen=(), advertise=(), join=(*network.join, *inner)
     )
     return [
-        Orders(str(run.path), index, str(key), swarm, through_the_first if index else network)
+        Orders(name, str(run.path), index, str(key), swarm, through_the_first if index else network)
         for index, key in enumerate(keys)
     ]
 
@@ -131,7 +133,7 @@ def _start(crew: Crew[StandingOf], run: RunFolder, orders: Orders) -> Child[Stan
     said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with its child
     # A session of its own: an interrupt at the terminal comes to the parent, which stops the children.
     process = subprocess.Popen(
-        [sys.executable, "-m", crew.child_module],
+        [sys.executable, "-m", "shoal.node.child"],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=said,

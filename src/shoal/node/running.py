@@ -19,8 +19,8 @@ from shoal.node.drive import Stop
 from shoal.node.lockstep import Lockstep
 from shoal.node.network import Network
 from shoal.node.pace import Pace
-from shoal.node.standing import StandingOf
-from shoal.runs import RunFolder, parse, to_toml
+from shoal.node.standing import Progress, StandingOf
+from shoal.runs import RunFolder, load_settings, to_toml
 
 REPORT_EVERY = 0.2
 
@@ -29,43 +29,51 @@ SettingsOf = TypeVar("SettingsOf", bound=msgspec.Struct)
 
 def run_crew(
     crew: Crew[StandingOf],
-    run: RunFolder,
+    folder: Path,
     *,
-    in_process: bool,
-    stop: Stop,
-    report: Callable[[list[StandingOf]], None] | None,
-    network: Network | None,
-) -> list[StandingOf]:
-    """Runs all nodes until they have ended or `stop` is requested; where each of them stands then. `report`
-    is called a few times a second, and once at the end."""
-    last_report, began, pace = 0.0, time.monotonic(), Pace()
+    in_process: bool = False,
+    stop: Stop | None = None,
+    progress: Callable[[Progress[StandingOf]], None] | None = None,
+    network: Network | None = None,
+) -> str:
+    """Runs all nodes into `folder`, or goes on with the run that is there, if its settings are the same.
+    Nothing that was paid for is asked twice.
 
-    def tell(standings: list[StandingOf]) -> None:
-        if report is not None:
-            report(pace.of(standings, time.monotonic() - began))
+    Returns "finished", or why it ended before: the wish to stop, or the trouble of a node. With `in_process`
+    all nodes share this process and a virtual clock, and the same settings give the same run. `network` is
+    for the other mode: where to join others; without it the run's processes are a swarm of their own.
+    `progress` is called a few times a second, and once at the end.
+    """
+    began, stop, pace, last_report = time.monotonic(), stop or Stop(), Pace(), 0.0
 
-    def report_at_times(standings: Callable[[], list[StandingOf]]) -> None:
+    def tell(standings: list[StandingOf], making: dict[str, float] | None = None) -> None:
+        if progress is not None:
+            seconds = time.monotonic() - began
+            nodes = tuple(pace.of(standings, seconds))
+            progress(Progress(crew.done(standings), crew.total, crew.unit, seconds, nodes, making or {}))
+
+    def report(standings: Callable[[], list[StandingOf]]) -> None:
         nonlocal last_report
-        if report is not None and time.monotonic() - last_report >= REPORT_EVERY:
+        if progress is not None and time.monotonic() - last_report >= REPORT_EVERY:
             last_report = time.monotonic()
             tell(standings())
 
-    if in_process:
-        standings = Lockstep(crew, run).run(stop, report_at_times)
-    elif crew.at_terminal:
-        from shoal.node.processes import run_here
+    with open_run(crew.settings, folder) as run:
+        crew.prepare(stop, lambda shares: tell([], shares))
+        if stop.requested:
+            return stop.reason
+        if in_process:
+            standings = Lockstep(crew, run).run(stop, report)
+        else:
+            from shoal.node.processes import run_here, run_processes
 
-        standings = run_here(crew, run, stop, report_at_times, network or Network())
-    else:
-        from shoal.node.processes import run_processes
-
-        standings = run_processes(crew, run, stop, report_at_times, network or Network())
-    tell(standings)
-    return standings
+            run_nodes = run_here if crew.at_terminal else run_processes
+            standings = run_nodes(crew, run, stop, report, network or Network())
+        tell(standings)
+    return _how_it_ended(standings, stop)
 
 
-def how_it_ended(standings: list[StandingOf], stop: Stop) -> str:
-    """ "finished", or why it ended before: the wish to stop, or what became of which node."""
+def _how_it_ended(standings: list[StandingOf], stop: Stop) -> str:
     troubles = [f"{node.name} ({node.model}): {node.trouble}" for node in standings if node.trouble]
     if troubles:
         return "; ".join(troubles)
@@ -88,9 +96,3 @@ def open_run(settings: SettingsOf, folder: Path) -> RunFolder:
             "with `shoal resume`, or name another folder."
         )
     return RunFolder.resume(folder)
-
-
-def load_settings(settings: type[SettingsOf], folder: Path) -> SettingsOf:
-    """The settings of a run; RunError or ConfigError where the folder is not a run of that kind."""
-    opened = RunFolder.look(folder)
-    return parse(settings, opened.config_toml, source=str(folder / "config.toml"))

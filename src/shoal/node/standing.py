@@ -1,31 +1,20 @@
-"""Where a node stands, for people, from what it leaves in its folder: the same for a node of this process and
-for one of another process, running or ended.
+"""The standing of a node, for people, from its folder alone: the same for a node of this process and for one
+of another process, running or ended.
 
-Nothing here is read by a node: what depends on the clock or on who is watching cannot change a run.
+No node reads any of this, so a clock or a watcher cannot change a run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
 from shoal.errors import RunError
 from shoal.runs import Follower, Ledger
-from shoal.runs.records import (
-    Answered,
-    Arrived,
-    Asked,
-    Missed,
-    Note,
-    Shared,
-    Started,
-    TurnBegun,
-    VerdictGiven,
-    content_of,
-)
+from shoal.runs.records import Arrived, Note, Shared, Started, VerdictGiven, content_of
 from shoal.swarm.presence import PRESENCE, peers_seen
 
 MOST_AUTHORS = 4096
@@ -46,8 +35,8 @@ class Traffic(msgspec.Struct, frozen=True):
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """`done` is the share of the node's work from 0 to 1, `work` what its speed is counted in (evaluations,
     tokens), `spent` what counts against its budget of `allowed` (None: no limit). `per_second` and
-    `seconds_left` are estimates by the clock of whoever watches, None before there is anything to go by.
-    `ended`: it will do no more; `trouble` says why it stopped early."""
+    `seconds_left` are estimates by the watcher's clock, None before there is anything to go by. `ended`: it
+    will do no more; `trouble` says why it stopped early."""
 
     name: str
     model: str
@@ -61,13 +50,29 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     ended: bool = False
     trouble: str = ""
 
+    def figures(self) -> Mapping[str, object]:
+        """The numbers of its own application, for programs."""
+        return {}
+
 
 StandingOf = TypeVar("StandingOf", bound=Standing)
 StandingOut = TypeVar("StandingOut", bound=Standing, covariant=True)
 
 
+class Progress(msgspec.Struct, Generic[StandingOf], frozen=True):
+    """The state of a whole run: `done` of `total` in `unit` (calls, steps). While there are no nodes yet,
+    `making` says how much of each model that is made on first use is there, from 0 to 1."""
+
+    done: int
+    total: int
+    unit: str
+    seconds: float
+    nodes: tuple[StandingOf, ...]
+    making: dict[str, float] = {}
+
+
 class Tally:
-    """What a journal amounts to so far, in what all applications have in common.
+    """A journal so far, in the figures that all applications have in common.
 
     `read` takes in what was added since the last time, and never raises for a journal: one that is damaged is
     read up to there, and `trouble` says where. It need not exist yet.
@@ -89,15 +94,10 @@ class Tally:
             return
         try:
             for record in self._follower.poll():
+                self.ledger.take(record)
                 match content_of(record):
                     case Note(note=note):
                         yield note
-                    case Asked(turn=turn, reserve=reserve):
-                        self.ledger.ask(turn, reserve)
-                    case Answered(turn=turn, cost=cost) | Missed(turn=turn, cost=cost):
-                        self.ledger.answer(turn, cost)
-                    case TurnBegun(turn=turn):
-                        self.ledger.settle(turn)
                     case Arrived(author=author):
                         self._received += 1
                         if len(self._authors) < MOST_AUTHORS:

@@ -1,4 +1,4 @@
-"""What a policy is to a node: it samples groups of completions, and learns from groups with advantages.
+"""A policy as a node sees it: it samples groups of completions, and learns from groups with advantages.
 
 Nothing here needs torch. A policy renders questions into its own prompts; completions of others are encoded
 by its own tokenizer, as if it had written them.
@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Annotated, Literal, Protocol
 
 import msgspec
+
+from shoal.runs.training import Sampled as Sampled
 
 LossType = Literal["dapo", "grpo", "bnpo", "dr_grpo"]
 """How token losses are averaged, named as in TRL. dapo: over all completion tokens of the step."""
@@ -52,16 +54,6 @@ class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     most_weight: Annotated[float, msgspec.Meta(gt=0, le=1000)] = 2.0
     weight_decay: Annotated[float, msgspec.Meta(ge=0, le=10)] = 0.0
     constant_length: Annotated[int, msgspec.Meta(ge=0, le=1 << 20)] = 0
-
-
-class Sampled(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A completion as this policy wrote it. `ids` include the end token if `finished`. `log_probs` at the
-    sampling temperature, one per id, where they were asked for."""
-
-    text: str
-    finished: bool
-    ids: tuple[int, ...] = ()
-    log_probs: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

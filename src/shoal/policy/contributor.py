@@ -14,9 +14,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from shoal.errors import ConfigError, ModelError, TrainError
-from shoal.models import Background, Caller, Model, Request, check_model, parse_spec, resolve, run_now
-from shoal.models import Policy as Patience
-from shoal.models import Sampling as ChatSampling
+from shoal.models import (
+    Background,
+    Caller,
+    ChatRequest,
+    ChatSampling,
+    Model,
+    Patience,
+    check_model,
+    parse_spec,
+    resolve,
+    run_now,
+)
 from shoal.policy.base import Learning, LearningGroup, Learnt, Policy, Sampled, Sampling
 from shoal.runs import derive_integer
 
@@ -120,13 +129,13 @@ class ChatModel(Contributor):
         return written
 
     def _begin(self, question: str, sampling: Sampling, seed: int) -> Callable[[], Sampled]:
-        request = Request.ask(
+        request = ChatRequest.ask(
             question,
             system=SYSTEM,
             sampling=ChatSampling(sampling.max_new_tokens, temperature=sampling.temperature, seed=seed),
         )
         patience = Patience(deadline=DEADLINE, attempts=2, attempt_seconds=DEADLINE)
-        work = Caller(self._model, policy=patience).call(request, random.Random(seed))
+        work = Caller(self._model, patience=patience).call(request, random.Random(seed))
         if self._background is None:
             answer = run_now(work)
             return lambda: Sampled(answer.text, answer.finish == "stop")

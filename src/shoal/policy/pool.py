@@ -1,71 +1,42 @@
 """Foreign groups that wait to be drawn: bounded, and the same whatever order they came in.
 
-Nothing in here was verified when it came in, so that a flood costs a place in a queue and no more: groups
-are verified when they are drawn. What goes first when it is full follows from (author, epoch, seq, index),
-the author's own order: the oldest of the author that holds most. A group leaves when it was used, when it
-turned out to be useless, or when it has grown stale, counted in the reader's own steps.
+Nothing in here was verified when it came in, so a flood costs a place in a queue and no more: groups are
+verified when they are drawn. When the pool is full, the oldest group of the author that holds most goes
+first, by the author's own order and never by arrival. A group leaves when it was used, when it turned out to
+be useless, or when it has grown stale, counted in the reader's own steps.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Annotated
+from typing import Annotated, Generic, TypeVar
 
 import msgspec
 
-from shoal.swarm import Received
-from shoal.train.rollouts import RolloutGroup
-
 MOST_REMEMBERED = 1 << 15
 
+Item = TypeVar("Item")
 Order = tuple[str, int, int, int]
+"""An author, and a place in its own order."""
 
 
-def order_of(received: Received) -> Order:
-    """Its place in its author's own order."""
-    return (received.author, received.epoch, received.seq, received.index)
+class Pooled(msgspec.Struct, Generic[Item]):
+    """A foreign group in the pool. `order` begins with its author. An author gets one group for each `task`;
+    groups of one `topic` count as the same kind. `step`: when it came, in steps of this node. `rewards` are
+    there once it was verified."""
 
-
-class Entry(msgspec.Struct):
-    """A foreign group in the pool. `step`: when it came, in steps of this node. `rewards` are there once it
-    was verified."""
-
-    author: str
-    epoch: int
-    seq: int
-    index: int
-    kind: str
-    made_at: float
-    arrived_at: float
-    digest: bytes
-    group: RolloutGroup
+    order: Order
+    task: str
+    topic: str
+    item: Item
     size: int
     step: int
     rewards: tuple[float, ...] | None = None
 
     @property
-    def order(self) -> Order:
-        return (self.author, self.epoch, self.seq, self.index)
-
-    @property
-    def name(self) -> tuple[str, int, str, str, int]:
-        """What the task is; an author gets one group for it."""
-        task = self.group.task
-        return (self.author, self.epoch, task.family, task.parameters, task.counter)
-
-    def received(self) -> Received:
-        return Received(
-            author=self.author,
-            kind=self.kind,
-            item=self.group,
-            epoch=self.epoch,
-            seq=self.seq,
-            index=self.index,
-            made_at=self.made_at,
-            arrived_at=self.arrived_at,
-            digest=self.digest,
-        )
+    def author(self) -> str:
+        return self.order[0]
 
 
 class PoolLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,107 +48,85 @@ class PoolLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     staleness: Annotated[int, msgspec.Meta(ge=0)] = 50
 
 
-class Kept(msgspec.Struct):
-    """What a checkpoint holds of a pool. `used` are the names of tasks whose group was taken in before."""
+class PoolSnapshot(msgspec.Struct, Generic[Item]):
+    """A pool in a checkpoint. `taken` are the author and task of groups that were taken in before."""
 
-    entries: list[Entry] = []
-    used: list[tuple[str, int, str, str, int]] = []
+    groups: list[Pooled[Item]] = []
+    taken: list[tuple[str, str]] = []
 
 
-class Pool:
-    """The groups of others. Only the trainer's `gather` and `absorb` change it."""
+class Pool(Generic[Item]):
+    """The groups of others."""
 
-    def __init__(self, limits: PoolLimits, kept: Kept | None = None) -> None:
+    def __init__(self, limits: PoolLimits, snapshot: PoolSnapshot[Item] | None = None) -> None:
         self.limits = limits
-        self._entries: dict[Order, Entry] = {}
-        self._names: dict[tuple[str, int, str, str, int], None] = {}
+        self._groups: dict[Order, Pooled[Item]] = {}
+        self._taken: dict[tuple[str, str], None] = {}
         self._bytes = 0
-        if kept is not None:
-            for entry in kept.entries:
-                self._entries[entry.order] = entry
-                self._bytes += entry.size
-            self._names = dict.fromkeys(kept.used)
+        if snapshot is not None:
+            for group in snapshot.groups:
+                self._groups[group.order] = group
+                self._bytes += group.size
+            self._taken = dict.fromkeys(snapshot.taken)
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._groups)
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[Pooled[Item]]:
         """In the authors' own order."""
-        return iter(sorted(self._entries.values(), key=lambda entry: entry.order))
+        return iter(sorted(self._groups.values(), key=lambda group: group.order))
 
-    def keep(self) -> Kept:
-        return Kept(list(self), list(self._names))
+    def snapshot(self) -> PoolSnapshot[Item]:
+        return PoolSnapshot(list(self), list(self._taken))
 
-    def take_in(self, arrived: Iterable[Received], step: int) -> Counter[str]:
-        """Adds what has arrived; counts, by reason, what was not kept."""
+    def take_in(self, groups: Iterable[Pooled[Item]]) -> Counter[str]:
+        """Adds groups; counts, by reason, those that were not kept."""
         dropped: Counter[str] = Counter()
         # Sorted, so that of two groups for one task it is always the same that stays.
-        for received in sorted(arrived, key=order_of):
-            group = received.item
-            assert isinstance(group, RolloutGroup)
-            if len(group.completions) < 2:
-                dropped["single completion"] += 1
-                continue
-            entry = Entry(
-                author=received.author,
-                epoch=received.epoch,
-                seq=received.seq,
-                index=received.index,
-                kind=received.kind,
-                made_at=received.made_at,
-                arrived_at=received.arrived_at,
-                digest=received.digest,
-                group=group,
-                size=_size(group),
-                step=step,
-            )
-            if entry.name in self._names:
+        for group in sorted(groups, key=lambda group: group.order):
+            name = (group.author, group.task)
+            if name in self._taken:
                 dropped["same task again"] += 1
                 continue
-            self._names[entry.name] = None
-            self._entries[entry.order] = entry
-            self._bytes += entry.size
-        while len(self._names) > MOST_REMEMBERED:
-            del self._names[next(iter(self._names))]
+            self._taken[name] = None
+            self._groups[group.order] = group
+            self._bytes += group.size
+        while len(self._taken) > MOST_REMEMBERED:
+            del self._taken[next(iter(self._taken))]
         if crowded := self._make_room():
             dropped["pool is full"] += crowded
         return dropped
 
-    def remove(self, entry: Entry) -> None:
-        if self._entries.pop(entry.order, None) is not None:
-            self._bytes -= entry.size
+    def remove(self, group: Pooled[Item]) -> None:
+        if self._groups.pop(group.order, None) is not None:
+            self._bytes -= group.size
 
     def forget(self, author: str) -> int:
-        """Removes everything of one author; says how much that was."""
-        theirs = [entry for entry in self._entries.values() if entry.author == author]
-        for entry in theirs:
-            self.remove(entry)
-        return len(theirs)
+        """Removes everything of one author; returns how much that was."""
+        return self._remove_all([group for group in self._groups.values() if group.author == author])
 
     def drop_stale(self, step: int) -> int:
-        """Removes what has waited too long at `step`; says how much that was."""
-        stale = [entry for entry in self._entries.values() if step - entry.step > self.limits.staleness]
-        for entry in stale:
-            self.remove(entry)
-        return len(stale)
+        """Removes groups that have waited too long at `step`; returns how many."""
+        oldest = step - self.limits.staleness
+        return self._remove_all([group for group in self._groups.values() if group.step < oldest])
+
+    def _remove_all(self, groups: list[Pooled[Item]]) -> int:
+        for group in groups:
+            self.remove(group)
+        return len(groups)
 
     def _make_room(self) -> int:
         limits, removed = self.limits, 0
-        held = Counter(entry.author for entry in self._entries.values())
+        held = Counter(group.author for group in self._groups.values())
         for author in sorted(author for author, count in held.items() if count > limits.author_groups):
-            own = sorted(entry.order for entry in self._entries.values() if entry.author == author)
-            for order in own[: held[author] - limits.author_groups]:
-                self.remove(self._entries[order])
-                removed += 1
+            own = sorted(order for order in self._groups if order[0] == author)
+            removed += self._remove_all(
+                [self._groups[order] for order in own[: held[author] - limits.author_groups]]
+            )
             held[author] = limits.author_groups
-        while len(self._entries) > limits.groups or self._bytes > limits.bytes:
+        while len(self._groups) > limits.groups or self._bytes > limits.bytes:
             fullest = max(sorted(held), key=lambda author: held[author])
-            self.remove(self._entries[min(order for order in self._entries if order[0] == fullest)])
+            self.remove(self._groups[min(order for order in self._groups if order[0] == fullest)])
             held[fullest] -= 1
             removed += 1
         return removed
-
-
-def _size(group: RolloutGroup) -> int:
-    texts = sum(len(one.text.encode()) + 8 * len(one.log_probs) for one in group.completions)
-    return texts + len(group.question.encode()) + len(group.task.parameters) + 512

@@ -1,12 +1,12 @@
-"""Which foreign groups a step trains on: each way is one small generator.
+"""The choice of foreign groups that a step trains on: each way is one small generator.
 
-    walk(pool, wanted, budget, rng) yields groups to be verified, is sent the rewards of each (None:
-    refused), and returns the chosen ones.
+    walk(pool, wanted, budget, rng) yields batches of groups to be verified, is sent the rewards of each
+    (None: refused), and returns the chosen ones.
 
-It yields several where all of them are needed whatever comes of the first: together they cost less. It
-verifies as it goes, so that what is not drawn costs nothing, and stops once it has what it wants or the
-budget of verifications is spent. All of them drop groups without any information (all rewards alike), the
-filter of the SAPO paper. They depend on the groups and the generator only, never on the order of arrival.
+A batch holds all groups that are needed whatever comes of the first: together they cost less. A walk verifies
+as it goes, so that undrawn groups cost nothing, and stops once it has enough or the budget of verifications
+is spent. Every walk drops groups without any information (all rewards alike), the filter of the SAPO paper.
+The choice depends on the groups and the generator only, never on the order of arrival.
 """
 
 from __future__ import annotations
@@ -18,52 +18,48 @@ from itertools import islice
 from typing import Literal
 
 from shoal.policy.advantage import is_informative
-from shoal.policy.pool import Entry
+from shoal.policy.pool import Item, Pooled
 
 Rewards = tuple[float, ...]
-Walk = Generator[Sequence[Entry], Sequence[Rewards | None], list[Entry]]
+Walk = Generator[Sequence[Pooled[Item]], Sequence[Rewards | None], list[Pooled[Item]]]
 Selection = Literal["published", "best", "freshest", "author-quota", "near-half", "novel"]
 
 
 def walk(
     selection: Selection,
-    pool: Iterable[Entry],
+    pool: Iterable[Pooled[Item]],
     wanted: int,
     budget: int,
     rng: random.Random,
     uses: Mapping[str, int] | None = None,
-) -> Walk:
-    """The chosen way through the pool. `uses`: how often a group of each kind of task was trained on here."""
-    entries = sorted(pool, key=lambda entry: entry.order)
-    rng.shuffle(entries)
+) -> Walk[Item]:
+    """The chosen way through the pool. `uses`: how often groups of each topic were trained on here."""
+    groups = sorted(pool, key=lambda group: group.order)
+    rng.shuffle(groups)
     if wanted <= 0:
-        entries = []
+        groups = []
     if selection == "best":
-        return _rank(entries, wanted, budget, lambda rewards: -_mean(rewards))
+        return _rank(groups, wanted, budget, lambda rewards: -_mean(rewards))
     if selection == "near-half":
-        return _rank(entries, wanted, budget, lambda rewards: abs(_mean(rewards) - 0.5))
+        return _rank(groups, wanted, budget, lambda rewards: abs(_mean(rewards) - 0.5))
     if selection == "freshest":
-        entries.sort(key=lambda entry: -entry.step)
+        groups.sort(key=lambda group: -group.step)
     elif selection == "author-quota":
-        entries = _deal_by_author(entries)
+        groups = _deal_by_author(groups)
     elif selection == "novel":
         seen = uses or {}
-        entries.sort(key=lambda entry: seen.get(kind_of_task(entry), 0))
-    return _first_informative(entries, wanted, budget)
+        groups.sort(key=lambda group: seen.get(group.topic, 0))
+    return _first_informative(groups, wanted, budget)
 
 
-def choose(walk: Walk, verify: Callable[[Entry], Rewards | None]) -> list[Entry]:
+def choose(walk: Walk[Item], verify: Callable[[Pooled[Item]], Rewards | None]) -> list[Pooled[Item]]:
     """Follows a walk to its end with a plain function as verifier."""
     try:
-        entries = next(walk)
+        groups = next(walk)
         while True:
-            entries = walk.send([verify(entry) for entry in entries])
+            groups = walk.send([verify(group) for group in groups])
     except StopIteration as end:
         return list(end.value or ())
-
-
-def kind_of_task(entry: Entry) -> str:
-    return f"{entry.group.task.family} {entry.group.task.parameters}"
 
 
 def adapt(external: int, total: int, own_share: float | None, foreign_share: float | None) -> int:
@@ -77,46 +73,48 @@ def adapt(external: int, total: int, own_share: float | None, foreign_share: flo
     return min(max(external, 1), total - 1)
 
 
-def _first_informative(entries: Sequence[Entry], wanted: int, budget: int) -> Walk:
+def _first_informative(groups: Sequence[Pooled[Item]], wanted: int, budget: int) -> Walk[Item]:
     """The first `wanted` informative ones. In random order that is a uniform draw from all of them."""
-    chosen: list[Entry] = []
+    chosen: list[Pooled[Item]] = []
     left = (
-        entry for entry in _affordable(entries, budget) if entry.rewards is None or _is_useful(entry.rewards)
+        group for group in _affordable(groups, budget) if group.rewards is None or _is_useful(group.rewards)
     )
     # As many at once as are still wanted: no outcome of the first makes the last of them superfluous.
     while some := list(islice(left, wanted - len(chosen))):
         rewards = yield from _rewards(some)
-        chosen += [entry for entry, found in zip(some, rewards, strict=True) if _is_useful(found)]
+        chosen += [group for group, found in zip(some, rewards, strict=True) if _is_useful(found)]
     return chosen
 
 
-def _rank(entries: Sequence[Entry], wanted: int, budget: int, badness: Callable[[Rewards], float]) -> Walk:
+def _rank(
+    groups: Sequence[Pooled[Item]], wanted: int, budget: int, badness: Callable[[Rewards], float]
+) -> Walk[Item]:
     """Verifies what the budget allows and takes the best of all that is verified."""
-    some = list(_affordable(entries, budget))
+    some = list(_affordable(groups, budget))
     rewards = yield from _rewards(some)
     known = [
-        (badness(found), place, entry)
-        for place, (entry, found) in enumerate(zip(some, rewards, strict=True))
+        (badness(found), place, group)
+        for place, (group, found) in enumerate(zip(some, rewards, strict=True))
         if found is not None and is_informative(found)
     ]
-    return [entry for _, _, entry in sorted(known, key=lambda one: one[:2])[:wanted]]
+    return [group for _, _, group in sorted(known, key=lambda one: one[:2])[:wanted]]
 
 
-def _affordable(entries: Iterable[Entry], budget: int) -> Iterator[Entry]:
+def _affordable(groups: Iterable[Pooled[Item]], budget: int) -> Iterator[Pooled[Item]]:
     """What was verified before, and of the rest as many as may be."""
-    for entry in entries:
-        if entry.rewards is None:
+    for group in groups:
+        if group.rewards is None:
             budget -= 1
-        if entry.rewards is not None or budget >= 0:
-            yield entry
+        if group.rewards is not None or budget >= 0:
+            yield group
 
 
 def _rewards(
-    entries: Sequence[Entry],
-) -> Generator[Sequence[Entry], Sequence[Rewards | None], list[Rewards | None]]:
+    groups: Sequence[Pooled[Item]],
+) -> Generator[Sequence[Pooled[Item]], Sequence[Rewards | None], list[Rewards | None]]:
     """Those of each; what is not known yet is asked for."""
-    known = [entry.rewards for entry in entries]
-    unknown = [entry for entry in entries if entry.rewards is None]
+    known = [group.rewards for group in groups]
+    unknown = [group for group in groups if group.rewards is None]
     found = iter((yield unknown) if unknown else ())
     return [next(found) if rewards is None else rewards for rewards in known]
 
@@ -125,14 +123,14 @@ def _is_useful(rewards: Rewards | None) -> bool:
     return rewards is not None and is_informative(rewards)
 
 
-def _deal_by_author(entries: Sequence[Entry]) -> list[Entry]:
+def _deal_by_author(groups: Sequence[Pooled[Item]]) -> list[Pooled[Item]]:
     """One of each author, then the second of each …: nobody gets more by sending more."""
     turn: Counter[str] = Counter()
     dealt = []
-    for place, entry in enumerate(entries):
-        dealt.append((turn[entry.author], place, entry))
-        turn[entry.author] += 1
-    return [entry for _, _, entry in sorted(dealt, key=lambda one: one[:2])]
+    for place, group in enumerate(groups):
+        dealt.append((turn[group.author], place, group))
+        turn[group.author] += 1
+    return [group for _, _, group in sorted(dealt, key=lambda one: one[:2])]
 
 
 def _mean(rewards: Rewards) -> float:

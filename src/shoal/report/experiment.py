@@ -132,7 +132,7 @@ def _best(best: Exhibit | None) -> list[Markup]:
     told = f"From {best.arm}, seed {best.seed}; fitness {best.fitness:.3f} against the common opponents."
     contest = best.contest
     against = contest and (
-        f"Against {contest.warriors} held-out programs ({contest.name}): {contest.wins} won, {contest.ties} "
+        f"Against {contest.opponents} held-out programs ({contest.name}): {contest.wins} won, {contest.ties} "
         f"tied, {contest.losses} lost; {contest.points_percent:.1f} % of all points."
     )
     return [

@@ -2,7 +2,7 @@
 
 from shoal.runs.checkpoint import Checkpoints, Found
 from shoal.runs.config import load, parse, to_toml
-from shoal.runs.folder import RunFolder
+from shoal.runs.folder import RunFolder, load_settings
 from shoal.runs.journal import Follower, Journal, JournalLike, MemoryJournal, Record, Sync, read
 from shoal.runs.ledger import Ledger, sum_up
 from shoal.runs.seeds import derive, derive_integer
@@ -21,6 +21,7 @@ __all__ = [
     "derive",
     "derive_integer",
     "load",
+    "load_settings",
     "parse",
     "read",
     "sum_up",

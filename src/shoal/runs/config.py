@@ -31,6 +31,21 @@ _STEP = re.compile(r"\.\.\.|[^.\[\]]+")
 _BARE_WORD = re.compile(r"[A-Za-z_/.~][A-Za-z0-9_./:@~+-]*")
 
 
+def convert(struct: type[Config], table: Mapping[str, Any], *, source: str, path: str = "") -> Config:
+    """A table as its struct; ConfigError names the key that is wrong, behind `path`."""
+    _refuse_unknown(table, inspect.type_info(struct), path, source)
+    try:
+        return msgspec.convert(table, struct)
+    except msgspec.ValidationError as error:
+        message, _, place = str(error).partition(" - at `$")
+        inner = place.rstrip("`").lstrip(".")
+        allowed = _allowed(inspect.type_info(struct), _STEP.findall(inner))
+        if allowed and message.startswith("Invalid enum value"):
+            message = f"{message.removeprefix('Invalid enum value ')} is none of {', '.join(allowed)}"
+        key = ".".join(filter(None, (path, inner)))
+        raise ConfigError(f"{source}: {f'{key}: ' if key else ''}{message}") from error
+
+
 def load(struct: type[Config], path: Path | None = None, overrides: Iterable[str] = ()) -> Config:
     """The config from the file at `path` (None: all defaults) with `overrides` such as "swarm.nodes=8"."""
     if path is None:
@@ -57,16 +72,7 @@ def parse(
     for override in overrides:
         _apply(table, override)
     _refuse_infinite(table, source)
-    _refuse_unknown(table, inspect.type_info(struct), "", source)
-    try:
-        return msgspec.convert(table, struct)
-    except msgspec.ValidationError as error:
-        message, _, place = str(error).partition(" - at `$")
-        path = place.rstrip("`").lstrip(".")
-        allowed = _allowed(inspect.type_info(struct), _STEP.findall(path))
-        if allowed and message.startswith("Invalid enum value"):
-            message = f"{message.removeprefix('Invalid enum value ')} is none of {', '.join(allowed)}"
-        raise ConfigError(f"{source}: {f'{path}: ' if path else ''}{message}") from error
+    return convert(struct, table, source=source)
 
 
 def to_toml(config: msgspec.Struct) -> str:
@@ -128,9 +134,9 @@ def _refuse_unknown(value: object, expected: inspect.Type, path: str, source: st
             if key in fields:
                 _refuse_unknown(entry, fields[key], inner, source)
             elif key != expected.tag_field:
-                raise ConfigError(
-                    f"{source}: {inner}: there is no such setting. {_remedy(key, fields, path)}"
-                )
+                new = getattr(expected.cls, "renamed", {}).get(key)
+                remedy = f"It is called {new} now." if new else _remedy(key, fields, path)
+                raise ConfigError(f"{source}: {inner}: there is no such setting. {remedy}")
     elif isinstance(expected, inspect.DictType) and isinstance(value, Mapping):
         for key, entry in value.items():
             _refuse_unknown(entry, expected.value_type, f"{path}.{key}", source)

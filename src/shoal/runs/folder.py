@@ -26,6 +26,7 @@ import shoal
 from shoal.errors import RunError
 from shoal.files import sync_folder
 from shoal.runs.checkpoint import Checkpoints
+from shoal.runs.config import Config, parse
 from shoal.runs.journal import Journal, Sync
 from shoal.runs.lock import claim, release
 
@@ -84,7 +85,10 @@ class RunFolder:
 
     @property
     def config_toml(self) -> str:
-        return (self.path / CONFIG).read_text()
+        try:
+            return (self.path / CONFIG).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise RunError(f"{self.path / CONFIG}: cannot be read: {error}.") from error
 
     @property
     def report_path(self) -> Path:
@@ -125,6 +129,11 @@ class RunFolder:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def load_settings(settings: type[Config], folder: Path) -> Config:
+    """The settings of a run; RunError or ConfigError where the folder is not a run of that kind."""
+    return parse(settings, RunFolder.look(folder).config_toml, source=str(folder / CONFIG))
 
 
 def versions() -> dict[str, str]:

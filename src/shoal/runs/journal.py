@@ -11,7 +11,8 @@ kind, `check` is the CRC-32 of the line before it. What is guaranteed:
 - A power loss can take what was not yet on the disk: with `Sync(every=1.0)`, the default, the records of
   about the last second; with `Sync(every=0)` none; with `Sync(every=None)` those since the last `sync()`,
   which checkpoints call.
-- One writer at a time (`flock`); readers need no lock and see a prefix of the records at any moment.
+- One process writes (`flock`), from any of its threads; readers need no lock and see a prefix of the records
+  at any moment.
 - The file cut anywhere is a journal: a last line without its newline was never accepted, is ignored by
   readers, and is cut off before the next record is appended.
 - Anything else that is not as written (a changed byte, a missing line) is a RunError that says where.
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,6 +34,7 @@ import msgspec
 
 from shoal.errors import RunError
 from shoal.files import sync_folder
+from shoal.runs.files import refuse_irregular
 from shoal.runs.lock import claim, release
 
 MOST_LINE_BYTES = 8 << 20
@@ -125,6 +128,7 @@ class Journal:
         self._sync = sync if sync is not None else Sync()
         self._last_sync = -math.inf
         self._unsynced = False
+        self._lock = threading.Lock()
         is_new = not path.exists()
         self._descriptor = claim(
             path,
@@ -149,6 +153,10 @@ class Journal:
 
     def append_all(self, kind: str, time: float, payloads: Sequence[object]) -> list[Record]:
         """Writes several records at once, which costs less. After a RunError none of them is there."""
+        with self._lock:
+            return self._append(kind, time, payloads)
+
+    def _append(self, kind: str, time: float, payloads: Sequence[object]) -> list[Record]:
         records, lines = _make_records(self._last_number + 1, kind, time, payloads)
         whole = b"".join(lines)
         try:
@@ -259,10 +267,13 @@ class Follower:
         return self._offset
 
     def poll(self) -> Iterator[Record]:
+        if not self.path.exists():
+            return
+        refuse_irregular(self.path)
         try:
             file = self.path.open("rb")
-        except FileNotFoundError:
-            return
+        except OSError as error:
+            raise RunError(f"{self.path}: cannot be read: {error.strerror}.") from error
         with file:
             file.seek(self._offset)
             yield from self._read_from(file)

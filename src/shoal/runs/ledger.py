@@ -1,20 +1,31 @@
 """Budgets: a sum over the journal.
 
-What is asked of the outside is *reserved* before it is asked, at the most it may cost, and *settled* at what
-it did cost once its turn begins. An attempt that has no recorded answer when it is asked again counts as
-spent in full, and so does a missed one. So as long as nothing costs more than was reserved for it,
+A request to the outside is *reserved* before it is asked, at the most it may cost, and *settled* at its real
+cost once its turn begins. Of a request that was lost with its process, the parts that were *sent* count as
+spent; a missed one counts in full. So as long as nothing costs more than was reserved for it,
 
     spent + reserved <= budget        for every measure, at every moment, across `kill -9` and resume.
 
-Settling waits for the turn, not for the answer, so that what fits does not depend on which answer came first.
+Settling waits for the turn, not for the answer, so a budget's room does not depend on which answer came
+first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from shoal.runs.journal import Record
-from shoal.runs.records import Amounts, Answered, Asked, Missed, TurnBegun, content_of
+from shoal.runs.records import Amounts, Answered, Asked, Missed, Sent, TurnBegun, content_of
+
+
+@dataclass(slots=True)
+class _Open:
+    """A turn that was asked and is not settled. `cost` is None before there is an answer that tells it."""
+
+    reserve: Amounts
+    sent: Amounts
+    cost: Amounts | None = None
 
 
 class Ledger:
@@ -25,19 +36,25 @@ class Ledger:
         self.spent: Amounts = {}
         # By how much single answers cost more than was reserved for them: empty as long as the law holds.
         self.overrun: Amounts = {}
-        self._reserved: dict[int, Amounts] = {}
-        self._cost: dict[int, Amounts] = {}
+        self._open: dict[int, _Open] = {}
 
     @property
     def reserved(self) -> Amounts:
-        """What the turns that are not yet settled may still cost."""
-        total: Amounts = {}
-        for amounts in self._reserved.values():
-            _add(total, amounts)
-        return total
+        """The most that unsettled turns may still cost."""
+        return _total(one.reserve for one in self._open.values())
+
+    @property
+    def booked(self) -> Amounts:
+        """Spent for certain, were the process to die now: settled turns, known costs, and parts that were
+        sent."""
+        rest = (one.sent if one.cost is None else one.cost for one in self._open.values())
+        return _total([self.spent, *rest])
 
     def reserved_for(self, turn: int) -> Amounts:
-        return dict(self._reserved.get(turn, {}))
+        return dict(self._open[turn].reserve) if turn in self._open else {}
+
+    def sent_for(self, turn: int) -> Amounts:
+        return dict(self._open[turn].sent) if turn in self._open else {}
 
     def fits(self, reserve: Mapping[str, int]) -> bool:
         reserved = self.reserved
@@ -46,37 +63,55 @@ class Ledger:
             for measure, limit in self.budget.items()
         )
 
-    def ask(self, turn: int, reserve: Mapping[str, int]) -> None:
-        lost = self._reserved.pop(turn, None)
-        if lost is not None:
-            _add(self.spent, lost)
-        self._reserved[turn] = dict(reserve)
+    def take(self, record: Record) -> None:
+        """Books a record of the node's journal."""
+        match content_of(record):
+            case Asked(turn=turn, reserve=reserve, first=first):
+                self.ask(turn, reserve, first)
+            case Sent(turn=turn, amounts=amounts):
+                self.send(turn, amounts)
+            case Answered(turn=turn, cost=cost) | Missed(turn=turn, cost=cost):
+                self.answer(turn, cost)
+            case TurnBegun(turn=turn):
+                self.settle(turn)
+
+    def ask(self, turn: int, reserve: Mapping[str, int], first: Mapping[str, int] | None = None) -> None:
+        """Reserves. A turn that is asked again was lost: the parts that were sent are spent."""
+        if turn in self._open:
+            _add(self.spent, self._open[turn].sent)
+        self._open[turn] = _Open(dict(reserve), dict(reserve if first is None else first))
+
+    def send(self, turn: int, amounts: Mapping[str, int]) -> None:
+        if turn in self._open:
+            _add(self._open[turn].sent, amounts)
 
     def answer(self, turn: int, cost: Mapping[str, int] | None) -> None:
-        if cost is not None and turn in self._reserved:
-            self._cost[turn] = dict(cost)
+        if turn in self._open:
+            self._open[turn].cost = dict(self._open[turn].reserve if cost is None else cost)
 
     def settle(self, turn: int) -> None:
-        reserved = self._reserved.pop(turn, {})
-        cost = self._cost.pop(turn, reserved)
+        if (one := self._open.pop(turn, None)) is None:
+            return
+        cost = one.reserve if one.cost is None else one.cost
         _add(self.spent, cost)
         for measure, amount in cost.items():
-            if amount > reserved.get(measure, 0):
-                _add(self.overrun, {measure: amount - reserved.get(measure, 0)})
+            if amount > one.reserve.get(measure, 0):
+                _add(self.overrun, {measure: amount - one.reserve.get(measure, 0)})
 
 
 def sum_up(records: Iterable[Record], budget: Mapping[str, int] | None = None) -> Ledger:
     """The ledger that a journal amounts to; for reports, and for checking a node from outside."""
     ledger = Ledger(budget)
     for record in records:
-        match content_of(record):
-            case Asked(turn=turn, reserve=reserve):
-                ledger.ask(turn, reserve)
-            case Answered(turn=turn, cost=cost) | Missed(turn=turn, cost=cost):
-                ledger.answer(turn, cost)
-            case TurnBegun(turn=turn):
-                ledger.settle(turn)
+        ledger.take(record)
     return ledger
+
+
+def _total(amounts: Iterable[Mapping[str, int]]) -> Amounts:
+    total: Amounts = {}
+    for one in amounts:
+        _add(total, one)
+    return total
 
 
 def _add(total: Amounts, amounts: Mapping[str, int]) -> None:

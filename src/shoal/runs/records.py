@@ -2,7 +2,8 @@
 
 The life of turn 7 with nothing gone wrong, and what each line is for:
 
-    asked      turn 7 was put to the outside; `reserve` is spent from this moment
+    asked      turn 7 was put to the outside; `reserve` is kept free for it from this moment
+    sent       a further part of the reserve is about to be spent (a second call to a model)
     answered   what came back, and what it really cost
     shared     what went out
     arrived    an item of another node, before anyone looks at it
@@ -44,12 +45,22 @@ class Started(msgspec.Struct, frozen=True):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """`attempt` counts from 1; a higher one means that the process died before the answer was recorded."""
+    """`attempt` counts from 1; a higher one means that the process died before the answer was recorded.
+    `first`: the part of the reserve that is spent even if no answer comes; None: all of it."""
 
     turn: int
     attempt: int
     reserve: Amounts
     request: msgspec.Raw
+    first: Amounts | None = None
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """More of the reserve of a turn is spent from this moment."""
+
+    turn: int
+    attempt: int
+    amounts: Amounts
 
 
 class Answered(msgspec.Struct, frozen=True):
@@ -110,8 +121,11 @@ class SharedItem(msgspec.Struct, frozen=True):
 
 
 class Shared(msgspec.Struct, frozen=True):
+    """`again`: sent out once more by a process that took the node up."""
+
     turn: int
     items: tuple[SharedItem, ...]
+    again: bool = False
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -133,6 +147,7 @@ class Stopped(msgspec.Struct, frozen=True):
 KINDS: dict[str, type[msgspec.Struct]] = {
     "started": Started,
     "asked": Asked,
+    "sent": Sent,
     "answered": Answered,
     "missed": Missed,
     "arrived": Arrived,
@@ -147,6 +162,7 @@ KINDS: dict[str, type[msgspec.Struct]] = {
 Content = (
     Started
     | Asked
+    | Sent
     | Answered
     | Missed
     | Arrived

@@ -1,4 +1,4 @@
-"""What an experiment came to, as `results.json`: written by `lab`, read by `report`, knowing neither.
+"""The results of an experiment, as `results.json`: written by `lab`, read by `report`, knowing neither.
 
 Everything in it follows from the runs of the experiment alone, so the same runs give the same bytes; only
 `made` tells how and when it came about.
@@ -13,10 +13,11 @@ import msgspec
 
 from shoal.errors import RunError
 from shoal.runs.files import write_whole
+from shoal.runs.search import Axis, CellSummary, Contest
 
 RESULTS = "results.json"
 FORMAT = "shoal.results"
-VERSION = 1
+VERSION = 2
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -97,17 +98,6 @@ class Chart(msgspec.Struct, frozen=True):
     y_title: str
 
 
-class Axis(msgspec.Struct, frozen=True):
-    measure: str
-    edges: list[float]
-
-
-class MapCell(msgspec.Struct, frozen=True):
-    cell: list[int]
-    fitness: float
-    model: str
-
-
 class ArchiveMap(msgspec.Struct, frozen=True):
     """The merged archive of one run of `models`. `evaluation` says against whom its numbers were found."""
 
@@ -117,18 +107,7 @@ class ArchiveMap(msgspec.Struct, frozen=True):
     evaluation: str
     models: list[str]
     axes: list[Axis]
-    cells: list[MapCell]
-
-
-class Contest(msgspec.Struct, frozen=True):
-    """One program against a set of others that took no part in its making."""
-
-    name: str
-    warriors: int
-    wins: int
-    ties: int
-    losses: int
-    points_percent: float
+    cells: list[CellSummary]
 
 
 class Exhibit(msgspec.Struct, frozen=True):

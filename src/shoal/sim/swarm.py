@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -87,12 +87,12 @@ class Sharing:
                 self.gathered[key] = received.item.text.rstrip(".")
         return now + self.interval
 
-    def check(self, exchange: Exchange, received: Received) -> None:
+    def check(self, exchange: Exchange, received: Received[Any]) -> None:
         """The application's own verdict on an item."""
         if isinstance(received.item, Note) and received.item.text.startswith("node "):
-            exchange.credit(received, "verified")
+            exchange.credit(received.author, received.place, "verified")
         else:
-            exchange.credit(received, "rejected", "not a note of a node")
+            exchange.credit(received.author, received.place, "rejected", "not a note of a node")
 
 
 @dataclass(slots=True)

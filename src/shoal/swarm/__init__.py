@@ -13,55 +13,41 @@ Names are loaded when first used, so that importing one module of this room does
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from shoal.lazy import lazily
 
 if TYPE_CHECKING:
-    from shoal.swarm.accounts import Account, Accounts, Outcome
-    from shoal.swarm.authors import Peer, Received
-    from shoal.swarm.exchange import Exchange, Receipt
-    from shoal.swarm.identity import Identity, NodeId, short_name
-    from shoal.swarm.kinds import Kind, Kinds
-    from shoal.swarm.live import LiveExchange
-    from shoal.swarm.rejection import Rejection
-    from shoal.swarm.settings import ExchangeSettings
-    from shoal.swarm.transport.memory import MemoryHub, MemoryTransport
+    from shoal.swarm.accounts import Account as Account
+    from shoal.swarm.accounts import Accounts as Accounts
+    from shoal.swarm.accounts import Credit as Credit
+    from shoal.swarm.authors import Peer as Peer
+    from shoal.swarm.authors import Place as Place
+    from shoal.swarm.authors import Received as Received
+    from shoal.swarm.exchange import Exchange as Exchange
+    from shoal.swarm.exchange import Receipt as Receipt
+    from shoal.swarm.identity import Identity as Identity
+    from shoal.swarm.identity import NodeId as NodeId
+    from shoal.swarm.identity import short_name as short_name
+    from shoal.swarm.kinds import Kind as Kind
+    from shoal.swarm.kinds import Kinds as Kinds
+    from shoal.swarm.live import LiveExchange as LiveExchange
+    from shoal.swarm.rejection import Rejection as Rejection
+    from shoal.swarm.settings import ExchangeSettings as ExchangeSettings
+    from shoal.swarm.transport.memory import MemoryHub as MemoryHub
+    from shoal.swarm.transport.memory import MemoryTransport as MemoryTransport
 
-__all__ = [
-    "Account",
-    "Accounts",
-    "Exchange",
-    "ExchangeSettings",
-    "Identity",
-    "Kind",
-    "Kinds",
-    "LiveExchange",
-    "MemoryHub",
-    "MemoryTransport",
-    "NodeId",
-    "Outcome",
-    "Peer",
-    "Receipt",
-    "Received",
-    "Rejection",
-    "short_name",
-]
-
-_MODULES = {
-    "accounts": ("Account", "Accounts", "Outcome"),
-    "authors": ("Peer", "Received"),
-    "exchange": ("Exchange", "Receipt"),
-    "identity": ("Identity", "NodeId", "short_name"),
-    "kinds": ("Kind", "Kinds"),
-    "live": ("LiveExchange",),
-    "rejection": ("Rejection",),
-    "settings": ("ExchangeSettings",),
-    "transport.memory": ("MemoryHub", "MemoryTransport"),
-}
-_PLACE = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PLACE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_PLACE[name]}"), name)
+__all__, __getattr__ = lazily(
+    __name__,
+    {
+        "accounts": ("Account", "Accounts", "Credit"),
+        "authors": ("Peer", "Place", "Received"),
+        "exchange": ("Exchange", "Receipt"),
+        "identity": ("Identity", "NodeId", "short_name"),
+        "kinds": ("Kind", "Kinds"),
+        "live": ("LiveExchange",),
+        "rejection": ("Rejection",),
+        "settings": ("ExchangeSettings",),
+        "transport.memory": ("MemoryHub", "MemoryTransport"),
+    },
+)

@@ -18,7 +18,7 @@ from shoal.errors import PeerError
 from shoal.files import replace_whole
 from shoal.swarm.identity import NodeId
 
-Outcome: TypeAlias = Literal["verified", "rejected", "used", "useful"]
+Credit: TypeAlias = Literal["verified", "rejected", "used", "useful"]
 
 SMALLEST_WEIGHT = 0.02
 MOST_REASONS = 32
@@ -106,7 +106,7 @@ class Accounts:
             del self._accounts[author]
             self.established.discard(author)
 
-    def credit(self, author: NodeId, outcome: Outcome, reason: str = "") -> None:
+    def credit(self, author: NodeId, outcome: Credit, reason: str = "") -> None:
         """Books what became of one item."""
         if outcome == "rejected":
             self.reject(author, reason or "application")

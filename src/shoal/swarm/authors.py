@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -24,19 +25,36 @@ EPOCHS = 4
 DIRECTED_SPAN = 64
 
 
-class Received(msgspec.Struct, frozen=True, gc=False):
+Item = TypeVar("Item")
+
+
+class Place(msgspec.Struct, frozen=True, order=True, gc=False):
+    """Where an item stands in its author's own order. An author counts the frames of each start (`epoch`) and
+    each kind, so author and place together name one item for ever."""
+
+    kind: str
+    epoch: int
+    seq: int
+    index: int
+
+
+class Received(msgspec.Struct, Generic[Item], frozen=True, gc=False):
     """An item as it is handed to the application. `made_at` is the author's clock, `arrived_at` this node's,
     both in seconds; `digest` is the hash of the content."""
 
     author: NodeId
     kind: str
-    item: msgspec.Struct
+    item: Item
     epoch: int
     seq: int
     index: int
     made_at: float
     arrived_at: float
     digest: bytes
+
+    @property
+    def place(self) -> Place:
+        return Place(self.kind, self.epoch, self.seq, self.index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +76,7 @@ class Peer:
 class Register:
     """The newest item of one kind by one author, and the frame that brought it."""
 
-    received: Received
+    received: Received[Any]
     frame: Frame
     size: int
 

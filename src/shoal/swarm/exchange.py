@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import random
 from hashlib import blake2b
+from typing import Any
 
 import msgspec
 
 from shoal.errors import ShareRefused
-from shoal.swarm.accounts import Accounts, Outcome
-from shoal.swarm.authors import Author, Authors, Peer, Received, Register
+from shoal.swarm.accounts import Accounts, Credit
+from shoal.swarm.authors import Author, Authors, Peer, Place, Received, Register
 from shoal.swarm.beacon import (
     BEACON_KIND,
     JITTER,
@@ -164,12 +165,12 @@ class Exchange:
         self._due = min(self._due, self._sender.outbox.since + self.settings.flush_seconds)
         return Receipt(kind.name, digest, len(payload), waiting)
 
-    def gather(self, limit: int | None = None) -> list[Received]:
+    def gather(self, limit: int | None = None) -> list[Received[Any]]:
         """What arrived since the last call: log items and changed registers, each content once. With a limit,
         authors are drawn by what their items were worth so far; the rest waits, within bounds."""
         return self._pool.gather(limit, self._rng, self._now)
 
-    def latest(self, kind: str) -> dict[NodeId, Received]:
+    def latest(self, kind: str) -> dict[NodeId, Received[Any]]:
         """The newest item of a kind by each other author. If anyone is established, only a few newcomers."""
         found = {
             author.node_id: author.registers[kind].received
@@ -196,9 +197,9 @@ class Exchange:
             for author in sorted(self._present(), key=lambda author: author.node_id)
         }
 
-    def credit(self, received: Received, outcome: Outcome, reason: str = "") -> None:
-        """Books what became of an item: verified or rejected, then used, then useful."""
-        self.accounts.credit(received.author, outcome, reason)
+    def credit(self, author: NodeId, place: Place, outcome: Credit, reason: str = "") -> None:
+        """Books an outcome of the author's item at `place`: verified or rejected, then used, then useful."""
+        self.accounts.credit(author, outcome, reason)
 
     # What drivers call.
 

@@ -13,12 +13,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import msgspec
 
 from shoal.errors import PeerError
-from shoal.swarm.accounts import Accounts, Outcome, write_accounts
-from shoal.swarm.authors import Peer, Received
+from shoal.swarm.accounts import Accounts, Credit, write_accounts
+from shoal.swarm.authors import Peer, Place, Received
 from shoal.swarm.exchange import Exchange, Receipt
 from shoal.swarm.identity import Identity, NodeId
 from shoal.swarm.kinds import Kinds
@@ -96,11 +97,11 @@ class LiveExchange:
         with self._usable():
             return self._exchange.share(item)
 
-    def gather(self, limit: int | None = None) -> list[Received]:
+    def gather(self, limit: int | None = None) -> list[Received[Any]]:
         with self._usable():
             return self._exchange.gather(limit)
 
-    def latest(self, kind: str) -> dict[NodeId, Received]:
+    def latest(self, kind: str) -> dict[NodeId, Received[Any]]:
         with self._usable():
             return self._exchange.latest(kind)
 
@@ -108,9 +109,9 @@ class LiveExchange:
         with self._usable():
             return self._exchange.peers()
 
-    def credit(self, received: Received, outcome: Outcome, reason: str = "") -> None:
+    def credit(self, author: NodeId, place: Place, outcome: Credit, reason: str = "") -> None:
         with self._usable():
-            self._exchange.credit(received, outcome, reason)
+            self._exchange.credit(author, place, outcome, reason)
 
     def figures(self) -> dict[str, int]:
         with self._usable():

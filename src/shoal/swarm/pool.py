@@ -17,7 +17,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from heapq import heapify, heappop, heapreplace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -36,11 +36,11 @@ AUTHORS_PART = 8
 """One author's items fill at most this part of the bytes."""
 
 
-def order_of(received: Received) -> Order:
+def order_of(received: Received[Any]) -> Order:
     return (received.epoch, received.seq, received.index, received.kind)
 
 
-def precedence(received: Received) -> tuple[bytes, int, int, int, str]:
+def precedence(received: Received[Any]) -> tuple[bytes, int, int, int, str]:
     """Which of several items with the same content is the one that counts: the smallest."""
     rank = blake2b(received.digest + received.author.encode("ascii"), digest_size=16).digest()
     return (rank, *order_of(received))
@@ -49,7 +49,7 @@ def precedence(received: Received) -> tuple[bytes, int, int, int, str]:
 class Waiting(msgspec.Struct, eq=False, gc=False):
     """An item in the pool; `register` ones are replaced by a newer one of the same kind."""
 
-    received: Received
+    received: Received[Any]
     size: int
     register: bool = False
 
@@ -146,7 +146,7 @@ class Pool:
         if self.items > settings.pool_items or self.bytes > settings.pool_bytes:
             self._shrink()
 
-    def gather(self, limit: int | None, rng: random.Random, now: float) -> list[Received]:
+    def gather(self, limit: int | None, rng: random.Random, now: float) -> list[Received[Any]]:
         """Hands out what waits, at most `limit` items, sorted by author and by the author's own order."""
         groups = self._distinct()
         newcomers = {node: items for node, items in groups.items() if node not in self._established}
@@ -217,7 +217,7 @@ class Pool:
             self._allowance = max(self._allowance, min(self._allowance + trickle, TRICKLE_AT_ONCE))
         self._allowance_at = now
 
-    def _remember(self, received: list[Received]) -> None:
+    def _remember(self, received: list[Received[Any]]) -> None:
         """At least the last `remember_contents`, at most twice as many."""
         self._handed_out.update([one.digest for one in received])
         if len(self._handed_out) > self._settings.remember_contents:

@@ -35,8 +35,6 @@ class _Node:
         if self.trouble or not path.exists():
             return
         try:
-            if not path.is_file():  # a pipe would be waited for without end
-                raise RunError(f"{path}: this is not a regular file.")
             yield from self.follower.poll()
         except (RunError, OSError) as error:
             self.trouble, self.ended = str(error), True

@@ -1,8 +1,8 @@
-"""Groups that were written before: a file of rollouts, or what a search tried.
+"""Groups that were written before: a file of rollouts, or the proposals of a search.
 
 A file has one JSON object a line: {"family": …, "parameters": {…}, "completions": [{"text": …, "finished":
-true}, …]}. The seed of a task follows from who sends it, so such tasks are of families whose parameters say
-all that matters, such as `corewar:beat` with opponents and a parent.
+true}, …]}. The seed of a task follows from its sender, so such tasks are of families whose parameters hold
+everything that matters, such as `corewar:beat` with opponents and a parent.
 
 A run of `shoal evolve` is read from its journals alone: the programs that were proposed for one parent, in
 one round, against that round's opponents, are completions of one Core War task.
@@ -18,13 +18,16 @@ from typing import Any
 
 import msgspec
 
-from shoal.errors import ConfigError
-from shoal.policy.base import Sampled
+from shoal.errors import ConfigError, TaskError
 from shoal.runs import RunFolder, read
-from shoal.runs.records import Answered, Asked, content_of
+from shoal.runs.records import Answered, Asked, content_of, decode_payload
+from shoal.runs.search import Open, Propose, Proposed, SearchAnswer, SearchRequest
+from shoal.runs.training import MOST_COMPLETIONS, Sampled
 from shoal.tasks.parameters import MOST_PARAMETERS, canonical_parameters
-from shoal.train.rollouts import MOST_COMPLETIONS
+from shoal.tasks.registry import canonical_name
 
+_REQUEST: Any = SearchRequest
+_ANSWER: Any = SearchAnswer
 MOST_LINE = 1 << 20
 MOST_GROUPS = 100_000
 CORE_WAR = "corewar:beat"
@@ -40,7 +43,7 @@ class Written(msgspec.Struct, frozen=True):
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """One group: which task, and what was written for it."""
+    """A task, and the completions that were written for it."""
 
     family: str
     parameters: dict[str, Any]
@@ -88,6 +91,10 @@ def _from_lines(path: Path, lines: Any) -> Iterator[Prepared]:
             raise ConfigError(f"{path}, line {number}: {error}") from error
         if len(group.completions) < 2:
             raise ConfigError(f"{path}, line {number}: a group has two completions or more")
+        try:
+            canonical_name(group.family)
+        except TaskError as error:
+            raise ConfigError(f"{path}, line {number}: {error}") from error
         yield group
 
 
@@ -96,21 +103,20 @@ def _from_search(folder: Path) -> Iterator[Prepared]:
     for journal in sorted((run.path / "nodes").glob("*/journal.jsonl")):
         opponents: dict[int, list[str]] = {}
         families: dict[tuple[int, str], dict[str, None]] = defaultdict(dict)
-        asked: dict[int, Any] = {}
+        asked: dict[int, SearchRequest] = {}
         for record in read(journal):
+            where = f"{journal}: record {record.number}"
             match content_of(record):
-                case Asked(turn=turn, request=request):
-                    asked[turn] = json.loads(bytes(request))
-                    if asked[turn].get("type") == "open":
-                        opponents[asked[turn]["round"]] = [one["source"] for one in asked[turn]["opponents"]]
-                case Answered(turn=turn, answer=answer):
-                    request, written = asked.get(turn, {}), json.loads(bytes(answer))
-                    if (
-                        request.get("type") == "propose"
-                        and request.get("parent_source")
-                        and written.get("source")
-                    ):
-                        families[(request["round"], request["parent_source"])][written["source"]] = None
+                case Asked(turn=turn, request=raw):
+                    request = asked[turn] = decode_payload(raw, _REQUEST, where)
+                    if isinstance(request, Open):
+                        opponents[request.round] = [one.source for one in request.opponents]
+                case Answered(turn=turn, answer=raw):
+                    request, answer = asked.get(turn), decode_payload(raw, _ANSWER, where)
+                    if not (isinstance(request, Propose) and isinstance(answer, Proposed)):
+                        continue
+                    if request.parent_source and answer.source:
+                        families[request.round, request.parent_source][answer.source] = None
         for (number, parent), children in families.items():
             parameters = _task(opponents.get(number, []), parent)
             if len(children) >= 2 and parameters is not None:

@@ -178,6 +178,11 @@ class NodePlan(msgspec.Struct, frozen=True):
         return self.model.partition(":")[0] not in ("tiny", "table")
 
     @property
+    def only_asks(self) -> bool:
+        """Whether it contributes completions of something that is no policy, and so cannot learn."""
+        return self.is_frozen and self.is_asked
+
+    @property
     def most_tokens(self) -> int:
         """That a step may generate."""
         return max(self.local, self.local + self.external - 1) * self.group * self.max_new_tokens

@@ -2,8 +2,8 @@
 
 Three rewards are told apart. *Local* is the mean over a node's own completions. *Held-out* is pass@1 on tasks
 that are the same for all nodes and runs. *Cumulative* adds up, step by step, the mean over everything that
-was trained on: that is what the SAPO paper reports, and it is biased, because foreign groups are kept only
-if at least one of their completions is right.
+was trained on: the SAPO paper reports this one. It is biased, because foreign groups are kept only if at
+least one of their completions is right.
 """
 
 from __future__ import annotations
@@ -11,106 +11,71 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
-from shoal.runs import RunFolder
-from shoal.train.history import NodeHistory, read_history
-from shoal.train.running import load_settings
+from shoal.errors import RunError
+from shoal.runs import RunFolder, load_settings, read
+from shoal.runs.records import Note, Shared, Started, Stopped, content_of
+from shoal.runs.training import Cost, Spreading, TrainNodeSummary, TrainNote, TrainSummary
 from shoal.train.settings import NodePlan, TrainSettings
-from shoal.train.train_state import Happened
 
 RECENT = 10
 """Steps whose mean is a node's present local reward."""
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 """Held-out rewards whose cost is told."""
 
-Point = tuple[int, float]
+
+@dataclass
+class NodeHistory:
+    """The turns of a node, from its journal. `ended` is the reason why the newest process stopped, empty
+    while it goes on."""
+
+    turns: list[TrainNote] = field(default_factory=list)
+    shared: int = 0
+    ended: str = ""
+
+    @property
+    def steps(self) -> list[TrainNote]:
+        return [turn for turn in self.turns if turn.kind == "step"]
+
+    @property
+    def evaluations(self) -> list[TrainNote]:
+        return [turn for turn in self.turns if turn.kind == "evaluation"]
 
 
-class Cost(msgspec.Struct, frozen=True):
-    """What it took until an evaluation first reached `reward`: steps, generated tokens, processor seconds."""
-
-    reward: float
-    step: int
-    tokens: int
-    cpu: float
-
-
-class NodeSummary(msgspec.Struct, frozen=True):
-    """`oscillation` is the standard deviation of the smoothed local reward over the second half of the run;
-    `largest_fall` how far the held-out reward fell at most below what it had been before."""
-
-    name: str
-    model: str
-    trains: bool
-    tasks: tuple[str, ...]
-    steps: int
-    reward_local: float | None
-    reward_held_out: float | None
-    reward_held_out_first: float | None
-    reward_external: float | None
-    reward_cumulative: float
-    reward_local_cumulative: float
-    own_groups: int
-    own_informative: int
-    shared_groups: int
-    foreign_seen: int
-    foreign_verified: int
-    foreign_informative: int
-    foreign_used: int
-    oldest_used: int
-    dropped: dict[str, int]
-    refused: dict[str, int]
-    tokens: int
-    trained_tokens: int
-    cpu: float
-    oscillation: float | None
-    largest_fall: float | None
-    costs: list[Cost]
-    families: dict[str, float]
-    curve_local: list[Point]
-    curve_held_out: list[Point]
-    curve_batch: list[Point]
-    ended: str
-    last: str
+def read_history(journal: Path) -> NodeHistory:
+    """Works on journals that are being written, and where there is none yet."""
+    history = NodeHistory()
+    decode = msgspec.json.Decoder(TrainNote).decode
+    for record in read(journal) if journal.exists() else ():
+        match content_of(record):
+            case Note(note=note):
+                try:
+                    history.turns.append(decode(note))
+                except msgspec.MsgspecError as error:
+                    raise RunError(
+                        f"{journal}: record {record.number} is no step of training: {error}"
+                    ) from error
+            case Shared(items=items):
+                history.shared += sum(not item.refused for item in items)
+            case Stopped(reason=reason):
+                history.ended = reason
+            case Started():
+                history.ended = ""
+    return history
 
 
-class Spreading(msgspec.Struct, frozen=True):
-    """How held-out tasks went from the first node that solved them to the others. `tasks` were solved by a
-    node and not yet by all at the first evaluation; `median_delay` is in steps, over the nodes that came to
-    solve them later; `reached_all` is the share that every training node solved at some time."""
-
-    tasks: int
-    median_delay: float | None
-    reached_all: float | None
-
-
-class Summary(msgspec.Struct, frozen=True):
-    application: str
-    finished: bool
-    seed: int
-    nodes: list[NodeSummary]
-    reward_held_out: float | None
-    reward_held_out_first: float | None
-    reward_local: float | None
-    reward_cumulative: float
-    tokens: int
-    cpu: float
-    oscillation: float | None
-    largest_fall: float | None
-    spreading: Spreading
-
-
-def summarise(folder: Path) -> Summary:
-    settings = load_settings(folder)
+def summarise(folder: Path) -> TrainSummary:
+    settings = load_settings(TrainSettings, folder)
     run = RunFolder.look(folder)
     plans = [settings.of(index) for index in range(settings.nodes)]
     histories = [read_history(run.journal_path(plan.name)) for plan in plans]
     nodes = [_node(settings, plan, history) for plan, history in zip(plans, histories, strict=True)]
     training = [node for node in nodes if node.trains]
-    return Summary(
+    return TrainSummary(
         "train",
         all(
             bool(history.ended) and (node.steps >= settings.steps or bool(plan.prepared))
@@ -130,14 +95,14 @@ def summarise(folder: Path) -> Summary:
     )
 
 
-def _node(settings: TrainSettings, plan: NodePlan, history: NodeHistory) -> NodeSummary:
+def _node(settings: TrainSettings, plan: NodePlan, history: NodeHistory) -> TrainNodeSummary:
     steps, evaluations = history.steps, history.evaluations
-    held_out = [(turn.step, held_out_reward(turn)) for turn in evaluations]
+    held_out = [(turn.step, turn.reward_held_out or 0.0) for turn in evaluations]
     local = [(turn.step, turn.reward_local) for turn in steps if turn.reward_local is not None]
     batch = [(turn.step, turn.reward_batch) for turn in steps if turn.reward_batch is not None]
     external = [turn.reward_external for turn in steps if turn.reward_external is not None]
     last = evaluations[-1].held_out if evaluations else {}
-    return NodeSummary(
+    return TrainNodeSummary(
         name=plan.name,
         model=plan.model,
         trains=not plan.is_frozen,
@@ -174,12 +139,6 @@ def _node(settings: TrainSettings, plan: NodePlan, history: NodeHistory) -> Node
     )
 
 
-def held_out_reward(turn: Happened) -> float:
-    """The mean over all held-out tasks of an evaluation."""
-    total = sum(right.total for right in turn.held_out.values())
-    return sum(right.reward for right in turn.held_out.values()) / total if total else 0.0
-
-
 def smoothed(values: Sequence[float], window: int) -> list[float]:
     """Moving mean over the last `window` values."""
     return [statistics.fmean(values[max(0, place - window + 1) : place + 1]) for place in range(len(values))]
@@ -203,8 +162,8 @@ def largest_fall(values: Sequence[float]) -> float | None:
     return fall
 
 
-def costs(turns: Sequence[Happened]) -> list[Cost]:
-    """What each of `LEVELS` cost, as far as it was reached."""
+def costs(turns: Sequence[TrainNote]) -> list[Cost]:
+    """The cost of each of `LEVELS` that was reached."""
     found: list[Cost] = []
     tokens, cpu = 0, 0.0
     for turn in turns:
@@ -212,7 +171,7 @@ def costs(turns: Sequence[Happened]) -> list[Cost]:
             tokens += turn.tokens
             cpu += turn.cpu
         elif turn.kind == "evaluation":
-            reward = held_out_reward(turn)
+            reward = turn.reward_held_out or 0.0
             while len(found) < len(LEVELS) and reward >= LEVELS[len(found)]:
                 found.append(Cost(LEVELS[len(found)], turn.step, tokens, round(cpu, 3)))
     return found

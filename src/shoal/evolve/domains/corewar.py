@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from functools import cached_property
+from typing import Any, Self
 
 import msgspec
 
@@ -29,16 +30,18 @@ from shoal.corewar import (
 from shoal.corewar.settings import MAX_WARRIORS
 from shoal.errors import AssemblyError, CandidateError, ConfigError, DomainError
 from shoal.evolve.domain import Candidate, Domain, Operator, Outcome
-from shoal.evolve.elite import Axis, Evaluation
 from shoal.evolve.generality import Duel
 from shoal.evolve.mutators import builtin_mutators
-from shoal.evolve.prompts import Prompts, load_prompt, load_prompts, redcode_grammar
+from shoal.evolve.prompts import Prompts, load_prompts, load_template, redcode_grammar
+from shoal.runs.config import convert
+from shoal.runs.search import Axis, Evaluation, Words
 
 SPAWNED = Axis("spawned", (1, 10, 100, 1000, 10_000))
 COVERAGE = Axis("coverage", (10, 100, 500, 1000, 4000))
 LENGTH = Axis("length", (5, 12, 20, 35, 60))
 OPCODES = Axis("opcodes", (4, 6, 8, 10, 14))
 """DRQ's axes: processes spawned, addresses executed; program length and different opcodes instead."""
+AXES = {axis.measure: axis for axis in (SPAWNED, COVERAGE, LENGTH, OPCODES)}
 
 MAX_DUELS_AT_ONCE = 4096
 """Battles handed to the engine in one call, which bounds the memory of the results."""
@@ -57,6 +60,19 @@ _PROSE = re.compile(r"[a-z]{2,}[.!?]?\s+[a-z]{2,}|[.!?]\s*$", re.IGNORECASE)
 _LABEL = re.compile(r"[A-Za-z_]\w*:?\s*$")
 
 
+class CoreWarOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """`[options]` of a search in Core War: rules and grid, DRQ's by default."""
+
+    core_size: int = 8000
+    cycles: int = 80_000
+    processes: int = 8000
+    length: int = 100
+    distance: int = 100
+    axes: tuple[str, ...] = ("spawned", "coverage")
+    lenient: bool = False
+    brief: bool = False  # explains Redcode to models in 150 tokens instead of 2,300
+
+
 class CoreWar(Domain):
     """Core War under `settings`, which are DRQ's unless given.
 
@@ -65,6 +81,14 @@ class CoreWar(Domain):
     """
 
     name = "corewar"
+    words = Words(
+        program="warrior",
+        programs="warriors",
+        plays="battles",
+        suffix=".red",
+        command="shoal show {run} --best > best.red && shoal battle best.red @paper -r 100",
+    )
+    views = ("replay",)
 
     def __init__(
         self,
@@ -89,6 +113,37 @@ class CoreWar(Domain):
         self._parsed: OrderedDict[str, Candidate] = OrderedDict()
         self._parsing = threading.Lock()
 
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any], *, threads: int | None = None) -> Self:
+        chosen = convert(CoreWarOptions, options, source="config", path="options")
+        unknown = [name for name in chosen.axes if name not in AXES]
+        if unknown or not chosen.axes or len(set(chosen.axes)) < len(chosen.axes):
+            wrong = f"no axis is called {unknown[0]!r}" if unknown else "name one axis or more, each once"
+            raise ConfigError(f"options.axes: {wrong}: known are {', '.join(AXES)}")
+        rules = Settings(
+            core_size=chosen.core_size,
+            cycles=chosen.cycles,
+            processes=chosen.processes,
+            length=chosen.length,
+            distance=chosen.distance,
+            stop="play-on",
+        )
+        axes = [AXES[name] for name in chosen.axes]
+        return cls(rules, axes=axes, lenient=chosen.lenient, threads=threads, brief=chosen.brief)
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        rules, axes = self.settings, [axis.measure for axis in self.axes]
+        return {
+            **{
+                name: getattr(rules, name)
+                for name in ("core_size", "cycles", "processes", "length", "distance")
+            },
+            "axes": axes,
+            "lenient": self.lenient,
+            "brief": self.brief,
+        }
+
     @property
     def opponent_limit(self) -> int:  # type: ignore[override]
         """As many as can stand `distance` apart in the core together with the candidate."""
@@ -107,7 +162,7 @@ class CoreWar(Domain):
     def prompts(self) -> Prompts:
         prompts = load_prompts("corewar")
         return (
-            msgspec.structs.replace(prompts, system=load_prompt("corewar-brief")) if self.brief else prompts
+            msgspec.structs.replace(prompts, system=load_template("corewar-brief")) if self.brief else prompts
         )
 
     @property

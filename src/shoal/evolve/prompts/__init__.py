@@ -1,8 +1,8 @@
-"""What models are asked: texts with a name and a version, filled in at `{{places}}`.
+"""Prompts: templates with a name and a version, filled in at `{{places}}`.
 
-A request records the id of every text that went into it (name, version, digest), so that two runs can be
-told apart by their prompts. In the blind mode, as in the DEI and DRQ papers, a request shows the parent
-and nothing about how it does; the informed mode adds the score and the losses.
+A prompt records the id of every template that went into it (name, version, digest), so that two runs can be
+told apart by their prompts. In the blind mode, as in the DEI and DRQ papers, a prompt shows the parent and
+nothing about how it does; the informed mode adds the score and the losses.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _PLACE = re.compile(r"\{\{(\w+)\}\}")
 _HEADER = re.compile(r"\A<!-- version (\d+) -->\n+")
 
 PROGRAM_SHOWN = 1 << 14
-"""Characters of a program or an error message that a request shows."""
+"""Characters of a program or an error message that a prompt shows."""
 
 
-class Prompt(msgspec.Struct, frozen=True):
+class Template(msgspec.Struct, frozen=True):
     """A text with a version. `render` fills every place exactly once and nothing else."""
 
     name: str
@@ -46,46 +46,49 @@ class Prompt(msgspec.Struct, frozen=True):
             raise ConfigError(
                 f"prompt {self.name!r} has the places {sorted(self.places)}, and was given {sorted(values)}"
             )
-        # One pass: what is filled in may itself contain braces.
+        # One pass: a value may itself contain braces.
         return _PLACE.sub(lambda place: values[place.group(1)], self.text)
 
 
-class Request(msgspec.Struct, frozen=True):
-    """One stateless question to a model, and the ids of the texts it was made of."""
+class Prompt(msgspec.Struct, frozen=True):
+    """One stateless question to a model. `templates` are the ids of the texts it was made of, `values` the
+    whole texts that were filled in."""
 
     task: str
     system: str
     user: str
-    prompts: tuple[str, ...]
+    templates: tuple[str, ...]
+    values: dict[str, str] = {}
 
 
 class Prompts(msgspec.Struct, frozen=True):
     """The texts of a domain. Places: `mutate` has program; `informed` has program and feedback; `repair`
     has program and problems; `system` and `new` have none."""
 
-    system: Prompt
-    new: Prompt
-    mutate: Prompt
-    informed: Prompt
-    repair: Prompt
+    system: Template
+    new: Template
+    mutate: Template
+    informed: Template
+    repair: Template
 
-    def ask_new(self) -> Request:
-        return self._request("new", self.new)
+    def ask_new(self) -> Prompt:
+        return self._fill("new", self.new)
 
-    def ask_mutate(self, program: str, feedback: str | None = None) -> Request:
+    def ask_mutate(self, program: str, feedback: str | None = None) -> Prompt:
         """Blind without `feedback`, informed with it."""
         if feedback is None:
-            return self._request("mutate", self.mutate, program=_shown(program))
-        return self._request("mutate", self.informed, program=_shown(program), feedback=_shown(feedback))
+            return self._fill("mutate", self.mutate, program=program)
+        return self._fill("mutate", self.informed, program=program, feedback=feedback)
 
-    def ask_repair(self, program: str, problems: str) -> Request:
-        return self._request("repair", self.repair, program=_shown(program), problems=_shown(problems))
+    def ask_repair(self, program: str, problems: str) -> Prompt:
+        return self._fill("repair", self.repair, program=program, problems=problems)
 
-    def _request(self, task: str, prompt: Prompt, **values: str) -> Request:
-        return Request(task, self.system.render(), prompt.render(**values), (self.system.id, prompt.id))
+    def _fill(self, task: str, template: Template, **values: str) -> Prompt:
+        user = template.render(**{name: _shown(text) for name, text in values.items()})
+        return Prompt(task, self.system.render(), user, (self.system.id, template.id), values)
 
 
-def load_prompt(name: str) -> Prompt:
+def load_template(name: str) -> Template:
     """A text that comes with the package; its first line is `<!-- version N -->`."""
     file = resources.files(__name__) / f"{name}.md"
     try:
@@ -95,12 +98,12 @@ def load_prompt(name: str) -> Prompt:
     header = _HEADER.match(text)
     if header is None:
         raise ConfigError(f"prompt {name!r} does not begin with <!-- version N -->")
-    return Prompt(name, int(header.group(1)), text[header.end() :])
+    return Template(name, int(header.group(1)), text[header.end() :])
 
 
 def load_prompts(domain: str) -> Prompts:
     """The texts `DOMAIN-system.md`, `-new.md`, `-mutate.md`, `-informed.md` and `-repair.md`."""
-    return Prompts(*(load_prompt(f"{domain}-{part}") for part in Prompts.__struct_fields__))
+    return Prompts(*(load_template(f"{domain}-{part}") for part in Prompts.__struct_fields__))
 
 
 def generic_prompts(domain: str, description: str = "", version: int = 1) -> Prompts:
@@ -113,7 +116,7 @@ def generic_prompts(domain: str, description: str = "", version: int = 1) -> Pro
         "informed": "Change this program so that it does better:\n\n```\n{{program}}\n```\n\n{{feedback}}",
         "repair": "This program is not valid:\n\n```\n{{program}}\n```\n\n{{problems}}\n\nCorrect it.",
     }
-    return Prompts(**{part: Prompt(f"{domain}-{part}", version, text) for part, text in texts.items()})
+    return Prompts(**{part: Template(f"{domain}-{part}", version, text) for part, text in texts.items()})
 
 
 def redcode_grammar() -> str:

@@ -8,18 +8,22 @@ from typing import Any
 
 import msgspec
 
-from shoal.runs import RunFolder, read
+from shoal.runs import RunFolder, load_settings, read
 from shoal.runs.records import Answered, content_of
 from shoal.runs.tables import Rows
-from shoal.train.history import read_history
-from shoal.train.running import load_settings
-from shoal.train.steps import Answer, SampledGroups
-from shoal.train.summary import held_out_reward
+from shoal.runs.training import SampledGroups, TrainAnswer
+from shoal.train.settings import TrainSettings
+from shoal.train.summary import read_history
+
+STEP_COLUMNS = (
+    "step reward_local reward_external reward_batch own own_informative seen verified used oldest loss "
+    "gradient_norm tokens trained_tokens cpu"
+).split()
 
 
 def export_training(run: Path, out: Path) -> dict[str, Rows]:
     """The tables `steps`, `evaluations` and `rollouts`; each node's newest policy is copied to out/models."""
-    settings, folder = load_settings(run), RunFolder.look(run)
+    settings, folder = load_settings(TrainSettings, run), RunFolder.look(run)
     steps: list[dict[str, Any]] = []
     evaluations: list[dict[str, Any]] = []
     rollouts: list[dict[str, Any]] = []
@@ -27,28 +31,9 @@ def export_training(run: Path, out: Path) -> dict[str, Rows]:
     for name in settings.node_names():
         history = read_history(folder.journal_path(name))
         for turn in history.steps:
-            steps.append(
-                {
-                    "node": name,
-                    "step": turn.step,
-                    "reward_local": turn.reward_local,
-                    "reward_external": turn.reward_external,
-                    "reward_batch": turn.reward_batch,
-                    "own": turn.own,
-                    "own_informative": turn.own_informative,
-                    "seen": turn.seen,
-                    "verified": turn.verified,
-                    "used": turn.used,
-                    "oldest": turn.oldest,
-                    "loss": turn.loss,
-                    "gradient_norm": turn.gradient_norm,
-                    "tokens": turn.tokens,
-                    "trained_tokens": turn.trained_tokens,
-                    "cpu": turn.cpu,
-                }
-            )
+            steps.append({"node": name, **{column: getattr(turn, column) for column in STEP_COLUMNS}})
         evaluations += [
-            {"node": name, "step": turn.step, "reward_held_out": held_out_reward(turn)}
+            {"node": name, "step": turn.step, "reward_held_out": turn.reward_held_out}
             for turn in history.evaluations
         ]
         rollouts += _rollouts(name, folder.journal_path(name))
@@ -60,7 +45,7 @@ def export_training(run: Path, out: Path) -> dict[str, Rows]:
 
 def _rollouts(node: str, journal: Path) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    decode = msgspec.json.Decoder(Answer).decode
+    decode = msgspec.json.Decoder(TrainAnswer).decode
     for record in read(journal) if journal.exists() else ():
         content = content_of(record)
         if not isinstance(content, Answered):

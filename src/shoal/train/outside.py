@@ -8,32 +8,35 @@ from collections.abc import Callable, Sequence
 
 from shoal.errors import TaskError
 from shoal.node import Reply
-from shoal.policy.base import Policy, Sampled, Sampling
+from shoal.policy.base import Policy, Sampling
 from shoal.runs import derive_integer
-from shoal.tasks.scoring import rewards as rewards_of
-from shoal.tasks.verifier import Posed, Problem, Scored, Scoring, Verifier
-from shoal.train.opening import problem_of
-from shoal.train.prepared import Prepared
-from shoal.train.rollouts import SEED_BITS, TaskName, task_seed
-from shoal.train.settings import NodePlan, TrainSettings
-from shoal.train.steps import (
-    Answer,
+from shoal.runs.training import (
     Evaluate,
     Evaluated,
     OwnGroup,
-    Request,
     Right,
     Sample,
+    Sampled,
     SampledGroups,
+    TaskName,
+    TrainAnswer,
+    TrainRequest,
 )
-from shoal.train.train_state import TrainState
+from shoal.tasks.parameters import canonical_parameters
+from shoal.tasks.registry import canonical_name
+from shoal.tasks.scoring import rewards as rewards_of
+from shoal.tasks.verifier import Posed, Problem, Scored, Scoring, Verifier
+from shoal.train.prepared import Prepared
+from shoal.train.rollouts import SEED_BITS, task_seed
+from shoal.train.settings import NodePlan, TrainSettings
+from shoal.train.state import TrainState
 
 HELD_OUT_BATCH = 32
 """Held-out tasks that are answered at a time, which bounds memory."""
 
 
-class Workshop:
-    """Answers the requests of one node. `author` is who its tasks belong to."""
+class TrainOutside:
+    """Answers the requests of one node. Its tasks belong to `author`."""
 
     def __init__(
         self,
@@ -51,7 +54,7 @@ class Workshop:
         self._author = author
         self._verifier = verifier
 
-    def answer(self, state: TrainState, request: Request) -> Reply[Answer]:
+    def answer(self, state: TrainState, request: TrainRequest) -> Reply[TrainAnswer]:
         if isinstance(request, Sample):
             sampled = self.sample(state.policy, request)
             return Reply(sampled, {"tokens": sampled.tokens})
@@ -102,7 +105,7 @@ class Workshop:
 
     def _score(self, problem: Problem, completions: Sequence[Sampled]) -> tuple[float, ...] | str:
         texts = tuple([one.text for one in completions])
-        foreign = self._plan.is_frozen and self._plan.is_asked
+        foreign = self._plan.only_asks
         scoring = Scoring(problem, texts, foreign=foreign, within=self._settings.answers)
         (result,) = self._verifier.score([scoring])
         return result.scores if isinstance(result, Scored) else result.reason
@@ -142,6 +145,12 @@ class Workshop:
 
 
 def held_out_seed(number: int) -> int:
-    """Of the `number`-th held-out task of a family. Training seeds are derived otherwise, so they meet these
-    only by chance."""
+    """The seed of the `number`-th held-out task of a family. Training seeds are derived otherwise, so they
+    meet these only by chance."""
     return derive_integer(0, "held-out", number, bits=SEED_BITS)
+
+
+def problem_of(settings: TrainSettings, task: str, seed: int) -> Problem:
+    """The task of this seed, of a family as the settings name it."""
+    name, given = canonical_name(task), settings.parameters
+    return Problem(name, "", canonical_parameters(given.get(task) or given.get(name) or {}), seed)

@@ -1,4 +1,4 @@
-"""Where a search stands: its course (plain data), the archive of the round, and whom candidates meet.
+"""The state of a search: its course (plain data), the archive of the round, and the opponents of candidates.
 
 Only `Searcher.absorb` changes it. All of it can be written down and read back (`save`, `restore`), so that
 resuming a long run need not begin at its first turn.
@@ -15,59 +15,17 @@ import msgspec
 from shoal.errors import RunError
 from shoal.evolve.archive import Archive, load
 from shoal.evolve.domain import Candidate, Domain
-from shoal.evolve.elite import Cell
-from shoal.evolve.steps import Migrant, Program
+from shoal.runs.search import Migrant, Program, SearchNote
 
 Phase = Literal["drain", "open", "search", "done"]
-Step = Literal["drain", "open", "propose", "close"]
-Result = Literal["", "new", "improved", "rejected", "duplicate", "invalid", "failed", "missed"]
-
 MOST_WAITING = 256
 MOST_WAITING_OF_AUTHOR = 8
 
 
-class Placed(msgspec.Struct, frozen=True):
-    """A program that took a cell."""
-
-    cell: Cell
-    fitness: float
-    digest: str
-    model: str
-    node: str
-
-
-class Happened(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one turn did; journaled as its note, for people, reports and the dashboard.
-
-    `cells`, `best` and `qd_score` are of the node's archive afterwards. `evaluations` were made in this turn.
-    Of the `visitors` of a new round, `used` were placed in the archive or chosen as opponents. `novelty` is
-    the share of the champions received for this round whose cell was empty in the archive of the round
-    before; None without any.
-    """
-
-    turn: int
-    round: int
-    step: Step
-    result: Result = ""
-    digest: str = ""
-    cell: Cell | None = None
-    fitness: float | None = None
-    placed: tuple[Placed, ...] = ()
-    cells: int = 0
-    best: float | None = None
-    warriors: int = 0
-    visitors: int = 0
-    novelty: float | None = None
-    said: str = ""
-    qd_score: float = 0.0
-    evaluations: int = 0
-    used: int = 0
-
-
 class Course(msgspec.Struct):
-    """The plain part of the state. `turn` is the last one that was absorbed; `seen` are the programs that
-    were evaluated in this round; `failed` the turns in a row whose model failed,
-    `fatal_turn` the last one that trying again does not mend, and `trouble` what it said."""
+    """The plain part of the state. `turn` is the newest one that was absorbed; `seen` are the programs that
+    were evaluated in this round; `failed` are the turns in a row whose model failed, `fatal_turn` is the last
+    failure that trying again does not mend, and `trouble` its message."""
 
     round: int = 0
     phase: Phase = "drain"
@@ -82,7 +40,7 @@ class Course(msgspec.Struct):
     failed: list[int] = []
     fatal_turn: int = 0
     trouble: str = ""
-    last: Happened | None = None
+    last: SearchNote | None = None
 
     def take_in(self, migrant: Migrant) -> None:
         """Keeps a migrant for the next round, within bounds; which ones stay does not depend on their order
@@ -98,16 +56,12 @@ class Course(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Arena:
-    """Whom all candidates of a round meet, and on which seeds."""
+    """The conditions of a round: the opponents of all candidates, the seed, and how often each is played."""
 
     opponents: tuple[Candidate, ...]
     seed: int
-    battles: int
+    repeats: int
     evaluator: str
-
-    @property
-    def warriors(self) -> int:
-        return len(self.opponents) + 1
 
 
 @dataclass
@@ -119,10 +73,10 @@ class SearchState:
     arena: Arena | None = None
 
 
-def make_arena(domain: Domain, course: Course, battles: int) -> Arena:
+def make_arena(domain: Domain, course: Course, repeats: int) -> Arena:
     opponents = tuple(domain.parse(program.source) for program in course.opponents)
-    evaluator = domain.evaluator(opponents, seed=course.seed, rounds=battles)
-    return Arena(opponents, course.seed, battles, evaluator)
+    evaluator = domain.evaluator(opponents, seed=course.seed, rounds=repeats)
+    return Arena(opponents, course.seed, repeats, evaluator)
 
 
 def save(state: SearchState, folder: Path) -> None:
@@ -131,7 +85,7 @@ def save(state: SearchState, folder: Path) -> None:
         (folder / "archive.json").write_bytes(state.archive.snapshot())
 
 
-def restore(folder: Path, domain: Domain, battles: int) -> SearchState:
+def restore(folder: Path, domain: Domain, repeats: int) -> SearchState:
     try:
         course = msgspec.json.decode((folder / "course.json").read_bytes(), type=Course)
         archive = folder / "archive.json"
@@ -139,5 +93,5 @@ def restore(folder: Path, domain: Domain, battles: int) -> SearchState:
     except (OSError, msgspec.MsgspecError) as error:
         raise RunError(f"{folder}: the checkpoint cannot be read: {error}. Remove it and resume.") from error
     if state.archive is not None:
-        state.arena = make_arena(domain, course, battles)
+        state.arena = make_arena(domain, course, repeats)
     return state

@@ -1,9 +1,9 @@
-"""Models that are made on first use, made before the nodes of a run are started.
+"""Models that are made on first use, made before the nodes of a run start.
 
-Were each node to make its own, those whose model is there first could be done before the slowest begins, and
-a swarm would be a handful of nodes that never meet. Each model is made by a process of its own,
-`python -m shoal.train.making SPEC`, as many at a time as there are cores; this process stays small and can be
-interrupted. A model that cannot be made is left to its node, which says why in the usual way.
+If each node made its own, nodes with a model could be done before the slowest one begins, and the nodes of a
+swarm would never meet. Each model is made by a process of its own, `python -m shoal.policy.first_use SPEC`,
+as many at a time as there are cores; this process stays small and can be interrupted. A model that cannot be
+made is left to its node, which says why in the usual way.
 """
 
 from __future__ import annotations
@@ -16,12 +16,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from shoal.errors import ShoalError
-from shoal.node import Stop
 from shoal.policy.opening import folder_to_make, make_policy_folder
-from shoal.train.settings import TrainSettings
 
 LOOK_EVERY = 0.1
 FAILED = 3
@@ -30,10 +28,13 @@ Tell = Callable[[dict[str, float]], None]
 """Is told of each model how much of it is made, from 0 to 1."""
 
 
-def models_to_make(settings: TrainSettings) -> list[str]:
-    """What the nodes of a run need and nobody has made yet, each once."""
-    plans = [settings.of(index) for index in range(settings.nodes)]
-    specs = dict.fromkeys(plan.model for plan in plans if not (plan.is_frozen and plan.is_asked))
+class Stoppable(Protocol):
+    @property
+    def requested(self) -> bool: ...
+
+
+def models_to_make(specs: Iterable[str]) -> list[str]:
+    """Those that nobody has made yet, each once."""
     to_make: dict[str, str] = {}
     for spec in specs:
         if (folder := folder_to_make(spec)) is not None and not folder.is_dir():
@@ -41,7 +42,7 @@ def models_to_make(settings: TrainSettings) -> list[str]:
     return list(to_make.values())
 
 
-def make_models(specs: Iterable[str], stop: Stop, tell: Tell) -> None:
+def make_models(specs: Iterable[str], stop: Stoppable, tell: Tell) -> None:
     """Makes them; returns when they are there, or soon after `stop` is requested."""
     waiting = list(specs)
     shares = dict.fromkeys(waiting, 0.0)
@@ -77,7 +78,7 @@ class _Maker:
 def _start(spec: str) -> _Maker:
     # A session of its own: an interrupt at the terminal comes to the parent, which stops this one.
     process = subprocess.Popen(
-        [sys.executable, "-m", "shoal.train.making", spec],
+        [sys.executable, "-m", "shoal.policy.first_use", spec],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

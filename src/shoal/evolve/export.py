@@ -8,13 +8,14 @@ from typing import Any
 from shoal.evolve.common import merge_in_common
 from shoal.evolve.history import read_history
 from shoal.evolve.programs import as_made, read_programs_of
-from shoal.evolve.running import load_settings
+from shoal.evolve.settings import EvolveSettings
+from shoal.runs import load_settings
 from shoal.runs.tables import Rows
 
 
 def export_search(run: Path, out: Path) -> dict[str, Rows]:
-    """The tables `events` and `elites`; the elites' programs are written to out/warriors/*.red."""
-    settings = load_settings(run)
+    """The tables `events` and `elites`; the elites' programs are written to out/programs."""
+    settings = load_settings(EvolveSettings, run)
     domain = settings.open_domain(threads=None)
     histories = read_history(settings, run, domain)
     archives = [history.archive for history in histories if history.archive is not None]
@@ -22,35 +23,35 @@ def export_search(run: Path, out: Path) -> dict[str, Rows]:
         {
             "node": event.node,
             "time": event.time,
-            "turn": event.happened.turn,
-            "round": event.happened.round,
-            "step": event.happened.step,
-            "result": event.happened.result,
-            "cell": "" if event.happened.cell is None else " ".join(map(str, event.happened.cell)),
-            "fitness": event.happened.fitness,
-            "cells": event.happened.cells,
-            "best": event.happened.best,
+            "turn": event.note.turn,
+            "round": event.note.round,
+            "step": event.note.step,
+            "result": event.note.result,
+            "cell": "" if event.note.cell is None else " ".join(map(str, event.note.cell)),
+            "fitness": event.note.fitness,
+            "cells": event.note.cells,
+            "best": event.note.best,
             "calls": event.calls,
-            "digest": event.happened.digest,
+            "digest": event.note.digest,
         }
         for history in histories
         for event in history.events
     ]
     elites: list[dict[str, Any]] = []
-    (out / "warriors").mkdir(parents=True)
+    (out / "programs").mkdir(parents=True)
     if archives:
         common = merge_in_common(domain, archives)
         programs = read_programs_of(settings, run)
         for cell, elite in sorted(common.items()):
-            name = f"{'-'.join(map(str, cell))}-{elite.digest[:12]}.red"
-            (out / "warriors" / name).write_text(as_made(programs, elite), encoding="utf-8")
+            name = f"{'-'.join(map(str, cell))}-{elite.digest[:12]}{domain.words.suffix}"
+            (out / "programs" / name).write_text(as_made(programs, elite), encoding="utf-8")
             elites.append(
                 {
                     "cell": " ".join(map(str, cell)),
                     "fitness": common.fitness(elite),
                     "model": elite.origin.model,
                     "digest": elite.digest,
-                    "file": f"warriors/{name}",
+                    "file": f"programs/{name}",
                 }
             )
     return {"events": events, "elites": elites}

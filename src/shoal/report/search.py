@@ -1,76 +1,23 @@
-"""The report of one run of a search, from its summary as JSON."""
+"""The report of one run of a search, from its summary."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
-from shoal.errors import RunError
 from shoal.report.curves import chart_figure
 from shoal.report.drawing import number
 from shoal.report.heatmap import fitness_figure, greatest_fitness, models_figure
 from shoal.report.markup import Markup, element
-from shoal.report.page import facts, folded, page, program, section, side_by_side
-from shoal.runs.results import ArchiveMap, Axis, Chart, Contest, Curve, MapCell
+from shoal.report.page import facts, folded, program, section, side_by_side
+from shoal.runs.results import ArchiveMap, Chart, Curve
+from shoal.runs.search import SearchNodeSummary, SearchPoint, SearchSummary
 
 
-class _Node(msgspec.Struct):
-    name: str
-    model: str
-    calls: int
-    tokens: int
-    proposals: int
-    valid: int
-    duplicates: int
-    accepted: int
-    champions_received: int
-    cells: int
-
-
-class _Point(msgspec.Struct):
-    calls: int
-    coverage: float
-    qd_score: float
-
-
-class _Summary(msgspec.Struct):
-    """What the page reads of a summary; it may hold more."""
-
-    finished: bool
-    coverage: float
-    coverage_common: float
-    qd_score: float
-    qd_score_common: float
-    best: float
-    best_common: float
-    best_source: str
-    calls: int
-    tokens: int
-    simulations: int
-    shared_bytes: int
-    nodes: list[_Node]
-    axes: list[Axis]
-    cells_raw: list[MapCell]
-    cells_common: list[MapCell]
-    curve: list[_Point]
-    held_out: Contest | None
-
-
-def run_page(name: str, summary_json: bytes, settings: Mapping[str, Any], versions: Mapping[str, str]) -> str:
-    """A whole HTML document about the run that is called `name`."""
-    return page(name, run_parts(name, summary_json, settings, versions))
-
-
-def run_parts(
-    name: str, summary_json: bytes, settings: Mapping[str, Any], versions: Mapping[str, str]
+def search_parts(
+    name: str, summary: SearchSummary, settings: Mapping[str, Any], versions: Mapping[str, str]
 ) -> list[Markup]:
-    """What stands on that page."""
-    try:
-        summary = msgspec.json.decode(summary_json, type=_Summary)
-    except msgspec.DecodeError as error:
-        raise RunError(f"{name}: this is not the summary of a search: {error}") from error
+    """The parts of a page about the run that is called `name`."""
     maps = {
         evaluation: ArchiveMap("", title, 0, evaluation, [], summary.axes, cells)
         for evaluation, title, cells in (
@@ -112,7 +59,7 @@ def run_parts(
     ]
 
 
-def _numbers(summary: _Summary) -> Markup:
+def _numbers(summary: SearchSummary) -> Markup:
     rows = [
         ("coverage, %", 100 * summary.coverage_common, 100 * summary.coverage),
         ("QD-score", summary.qd_score_common, summary.qd_score),
@@ -130,7 +77,8 @@ def _numbers(summary: _Summary) -> Markup:
         "each node measured, against its own opponents, whose number raises fitness."
     )
     effort = (
-        f"{summary.tokens:,} tokens, {summary.simulations:,} battles, {summary.shared_bytes:,} bytes shared."
+        f"{summary.tokens:,} tokens, {summary.simulations:,} {summary.words.plays}, "
+        f"{summary.shared_bytes:,} bytes shared."
     )
     table = element("table", element("thead", head), element("tbody", *body))
     return element(
@@ -138,7 +86,7 @@ def _numbers(summary: _Summary) -> Markup:
     )
 
 
-def _nodes(nodes: list[_Node]) -> Markup:
+def _nodes(nodes: list[SearchNodeSummary]) -> Markup:
     titles = {
         "model": "model",
         "calls": "calls",
@@ -163,7 +111,7 @@ def _nodes(nodes: list[_Node]) -> Markup:
     return element("div", table, class_="wide", tabindex=0)
 
 
-def _along_the_way(points: list[_Point]) -> Markup:
+def _along_the_way(points: list[SearchPoint]) -> Markup:
     falls = (
         "Both curves fall when a round opens: archives begin afresh against one more opponent, so that raw "
         "numbers of different rounds cannot be compared. The common numbers above can."
@@ -171,7 +119,7 @@ def _along_the_way(points: list[_Point]) -> Markup:
     return section("Along the way", side_by_side(_curves(points)), element("p", falls))
 
 
-def _curves(points: list[_Point]) -> list[Markup]:
+def _curves(points: list[SearchPoint]) -> list[Markup]:
     calls = [float(point.calls) for point in points]
     drawn = []
     for title, values in (
@@ -183,12 +131,12 @@ def _curves(points: list[_Point]) -> list[Markup]:
     return drawn
 
 
-def _best(summary: _Summary) -> list[Markup]:
+def _best(summary: SearchSummary) -> list[Markup]:
     if not summary.best_source:
         return []
     contest = summary.held_out
     told = contest and (
-        f"Against {contest.warriors} programs ({contest.name}): {contest.wins} won, {contest.ties} tied, "
+        f"Against {contest.opponents} programs ({contest.name}): {contest.wins} won, {contest.ties} tied, "
         f"{contest.losses} lost; {contest.points_percent:.1f} % of all points."
     )
     return [

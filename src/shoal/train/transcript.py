@@ -1,4 +1,4 @@
-"""What was written in one turn of a training run: questions, completions, scores; own and received ones."""
+"""One turn of a training run in full: questions, completions, scores; own and received groups."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import msgspec
 from shoal.errors import ConfigError
 from shoal.runs import RunFolder, read
 from shoal.runs.records import Answered, Arrived, VerdictGiven, content_of, decode_payload
-from shoal.train.rollouts import RolloutGroup
+from shoal.runs.training import RolloutGroup, SampledGroups, TrainAnswer, TrainEvidence
+from shoal.swarm import Place
 from shoal.train.settings import TrainSettings
-from shoal.train.steps import Answer, Evidence, SampledGroups
 
-_ANSWER: Any = Answer
-Key = tuple[str, int, str, int, int]
+_ANSWER: Any = TrainAnswer
+Key = tuple[str, Place]
 
 
-class Completion(msgspec.Struct, frozen=True):
+class ShownCompletion(msgspec.Struct, frozen=True):
     """`score` is None where this node has not scored it. `finished` is its author's word."""
 
     text: str
@@ -26,7 +26,7 @@ class Completion(msgspec.Struct, frozen=True):
     score: float | None
 
 
-class Group(msgspec.Struct, frozen=True):
+class ShownGroup(msgspec.Struct, frozen=True):
     """`author` is empty for the node's own, otherwise a key, and `model` what the author says. `verdict` is
     "own", "accepted", or why it was not."""
 
@@ -35,21 +35,21 @@ class Group(msgspec.Struct, frozen=True):
     verdict: str
     family: str
     question: str
-    completions: list[Completion]
+    completions: list[ShownCompletion]
 
 
-class Rollouts(msgspec.Struct, frozen=True):
+class Transcript(msgspec.Struct, frozen=True):
     node: str
     turn: int
-    groups: list[Group]
+    groups: list[ShownGroup]
 
 
-def read_rollouts(settings: TrainSettings, folder: Path, name: str, turn: int) -> Rollouts:
+def read_transcript(settings: TrainSettings, folder: Path, name: str, turn: int) -> Transcript:
     """Own groups of the turn, then the foreign ones that were verified in it. ConfigError says which nodes or
     turns there are."""
     node = _find_node(settings, name)
     path = RunFolder.look(folder).journal_path(node)
-    own: list[Group] = []
+    own: list[ShownGroup] = []
     turns: list[int] = []
     verdicts: dict[Key, VerdictGiven] = {}
     for record in read(path) if path.exists() else ():
@@ -58,7 +58,7 @@ def read_rollouts(settings: TrainSettings, folder: Path, name: str, turn: int) -
         content = content_of(record)
         if isinstance(content, Answered):
             where = f"{path}: record {record.number}"
-            answer: Answer = decode_payload(content.answer, _ANSWER, where)
+            answer: TrainAnswer = decode_payload(content.answer, _ANSWER, where)
             if isinstance(answer, SampledGroups):
                 turns.append(content.turn)
                 if content.turn == turn:
@@ -67,12 +67,12 @@ def read_rollouts(settings: TrainSettings, folder: Path, name: str, turn: int) -
             verdicts[_key(content)] = content
     if turn not in turns and not verdicts:
         raise ConfigError(f"{node} has no rollouts of turn {turn}: {_which(turns)}")
-    return Rollouts(node, turn, [*own, *_foreign(path, verdicts)])
+    return Transcript(node, turn, [*own, *_foreign(path, verdicts)])
 
 
-def _foreign(path: Path, verdicts: dict[Key, VerdictGiven]) -> list[Group]:
+def _foreign(path: Path, verdicts: dict[Key, VerdictGiven]) -> list[ShownGroup]:
     """Read in a second pass: which of thousands of arrived items matter is only known after the first."""
-    found: list[Group] = []
+    found: list[ShownGroup] = []
     for record in read(path) if verdicts else ():
         content = content_of(record) if record.kind == "arrived" else None
         if not isinstance(content, Arrived):
@@ -84,17 +84,17 @@ def _foreign(path: Path, verdicts: dict[Key, VerdictGiven]) -> list[Group]:
         rewards: tuple[float, ...] = ()
         if verdict.accepted:
             rewards = decode_payload(
-                verdict.evidence, Evidence, f"{path}: a verdict of turn {verdict.turn}"
+                verdict.evidence, TrainEvidence, f"{path}: a verdict of turn {verdict.turn}"
             ).rewards
         found.append(
-            Group(
+            ShownGroup(
                 content.author,
                 group.model,
                 "accepted" if verdict.accepted else f"rejected: {verdict.reason}",
                 group.task.family,
                 group.question,
                 [
-                    Completion(one.text, one.finished, rewards[place] if place < len(rewards) else None)
+                    ShownCompletion(one.text, one.finished, rewards[place] if place < len(rewards) else None)
                     for place, one in enumerate(group.completions)
                 ],
             )
@@ -102,16 +102,16 @@ def _foreign(path: Path, verdicts: dict[Key, VerdictGiven]) -> list[Group]:
     return found
 
 
-def _own(answer: SampledGroups) -> list[Group]:
+def _own(answer: SampledGroups) -> list[ShownGroup]:
     return [
-        Group(
+        ShownGroup(
             "",
             "",
             "own",
             group.task.family,
             group.question,
             [
-                Completion(one.text, one.finished, score)
+                ShownCompletion(one.text, one.finished, score)
                 for one, score in zip(group.completions, group.scores, strict=True)
             ],
         )
@@ -120,7 +120,7 @@ def _own(answer: SampledGroups) -> list[Group]:
 
 
 def _key(item: VerdictGiven | Arrived) -> Key:
-    return (item.author, item.epoch, item.kind, item.seq, item.index)
+    return (item.author, Place(item.kind, item.epoch, item.seq, item.index))
 
 
 def _find_node(settings: TrainSettings, name: str) -> str:

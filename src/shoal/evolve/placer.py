@@ -1,7 +1,8 @@
-"""What a search learns from one turn: the only place where its state changes.
+"""Placing: the result of a turn changes the archive and the course. The only place where a search's state
+changes.
 
-Everything here depends on the journaled values alone, so that replaying a journal gives the same state. Of
-what another node sent, only the text counts, as the verifier found it.
+Everything here depends on the journaled values alone, so that replaying a journal gives the same state. Of an
+item of another node only the text counts, as the verifier found it.
 """
 
 from __future__ import annotations
@@ -13,39 +14,44 @@ from typing import Any
 import msgspec
 
 from shoal.evolve.archive import Archive
-from shoal.evolve.champion import Champion
 from shoal.evolve.domain import Domain
-from shoal.evolve.elite import Elite, Evaluation, Origin, cell_of
+from shoal.evolve.elite import Elite, cell_of
 from shoal.evolve.metrics import niche_novelty, qd_score
 from shoal.evolve.rounds import RoundPlan
-from shoal.evolve.search_state import Happened, Placed, Result, SearchState, Step, make_arena
 from shoal.evolve.settings import EvolveSettings
-from shoal.evolve.steps import (
-    Answer,
+from shoal.evolve.state import SearchState, make_arena
+from shoal.node import Judged, Own, Turn
+from shoal.runs.search import (
     Close,
     Closed,
     Drain,
-    Evidence,
+    Evaluation,
     Migrant,
     Open,
     Opened,
+    Origin,
+    Placed,
     Program,
     Propose,
     Proposed,
-    Request,
+    Result,
+    SearchAnswer,
+    SearchEvidence,
+    SearchNote,
+    SearchRequest,
+    Step,
 )
-from shoal.node import Judged, Own, Turn
-from shoal.swarm import Received
+from shoal.swarm import Place
 
 FATAL = ("authentication", "refused setting", "cassette")
 """Failures of a model that trying again does not mend."""
 
 PEER = "peer"
-"""The model of programs that another node sent: what it says about their origin is a claim."""
+"""The model of programs that another node sent: its word about their origin is a claim."""
 
 
 @dataclass(frozen=True)
-class Learner:
+class Placer:
     """`absorb` for one node, whose own programs are `model`'s."""
 
     settings: EvolveSettings
@@ -57,16 +63,16 @@ class Learner:
         self,
         state: SearchState,
         turn: Turn,
-        own: Own[Request, Answer],
-        judged: Sequence[Judged[Evidence]],
+        own: Own[SearchRequest, SearchAnswer],
+        judged: Sequence[Judged[SearchEvidence]],
     ) -> SearchState:
         self._take_in(state, judged)
         state.course.turn = turn.number
-        happened = self._learn(state, turn, own)
-        state.course.last = msgspec.structs.replace(happened, evaluations=_evaluations(own.answer))
+        note = self._learn(state, turn, own)
+        state.course.last = msgspec.structs.replace(note, evaluations=_evaluations(own.answer))
         return state
 
-    def _learn(self, state: SearchState, turn: Turn, own: Own[Request, Answer]) -> Happened:
+    def _learn(self, state: SearchState, turn: Turn, own: Own[SearchRequest, SearchAnswer]) -> SearchNote:
         request, answer = own.request, own.answer
         if isinstance(request, Propose):
             return self._absorb_proposal(state, turn, request, answer, own.missed)
@@ -79,11 +85,11 @@ class Learner:
             step = "drain"
             if answer is not None:
                 state.course.phase = "open"
-                return Happened(turn.number, request.round, step, visitors=len(state.course.waiting))
+                return SearchNote(turn.number, request.round, step, visitors=len(state.course.waiting))
         # The steps of the round itself cost nothing and are simply asked again.
-        return Happened(turn.number, request.round, step, "missed", said=own.missed)
+        return SearchNote(turn.number, request.round, step, "missed", said=own.missed)
 
-    def _take_in(self, state: SearchState, judged: Sequence[Judged[Evidence]]) -> None:
+    def _take_in(self, state: SearchState, judged: Sequence[Judged[SearchEvidence]]) -> None:
         course = state.course
         known = {program.digest for program in (*course.received, *course.champions)}
         for one in judged:
@@ -91,14 +97,14 @@ class Learner:
             if not one.verdict.accepted or evidence is None or evidence.digest in known:
                 continue
             program = Program(evidence.digest, evidence.source, Origin(PEER, received.author))
-            course.take_in(Migrant(program, received.author, received.epoch, received.seq))
+            course.take_in(Migrant(program, received.author, received.epoch, received.seq, received.index))
 
-    def _absorb_opening(self, state: SearchState, turn: Turn, request: Open, answer: Opened) -> Happened:
+    def _absorb_opening(self, state: SearchState, turn: Turn, request: Open, answer: Opened) -> SearchNote:
         """A fresh archive with everyone who may enter it. Visitors that made a difference earn credit."""
         course, before = state.course, state.archive
         course.phase, course.seed, course.proposals = "search", request.seed, 0
         course.opponents, course.seen = list(request.opponents), set()
-        state.arena = make_arena(self.domain, course, self.settings.battles)
+        state.arena = make_arena(self.domain, course, self.settings.repeats)
         archive = state.archive = Archive(self.domain.axes, state.arena.evaluator)
         placed: list[Placed] = []
         residents = len(request.entrants)
@@ -111,24 +117,24 @@ class Learner:
             seeded = self.plan.seeds_visitors
             made = self._place(archive, course.seen, migrant.program, evaluation) if seeded else []
             placed += made
-            received = _as_received(migrant, self.domain.name)
+            place = Place("champion", migrant.epoch, migrant.seq, migrant.index)
             if seeded or migrant.program.digest in opponents:
-                turn.credit(received, "used")
+                turn.credit(migrant.author, place, "used")
                 used += 1
             if made:
-                turn.credit(received, "useful")
+                turn.credit(migrant.author, place, "useful")
         visitors = [migrant.program for migrant in request.visitors]
         course.received = [*course.received, *visitors][-self.plan.most_remembered :]
         known = {program.digest for program in (*course.received, *course.champions)}
         course.waiting = [one for one in course.waiting if one.program.digest not in known]
-        return self._happened(
+        return self._note(
             state, turn, request.round, "open", placed=tuple(placed), visitors=len(cells), used=used,
             novelty=niche_novelty(cells, before if before is not None else ()),
         )  # fmt: skip
 
     def _absorb_proposal(
-        self, state: SearchState, turn: Turn, request: Propose, answer: Answer | None, missed: str
-    ) -> Happened:
+        self, state: SearchState, turn: Turn, request: Propose, answer: SearchAnswer | None, missed: str
+    ) -> SearchNote:
         course, archive = state.course, state.archive
         assert archive is not None
         course.proposals += 1
@@ -136,45 +142,45 @@ class Learner:
             # A call that was lost with its process says nothing about the model.
             if not missed.startswith("lost"):
                 self._note_failure(state, turn, missed, fatal=False)
-            return self._happened(state, turn, request.round, "propose", "missed", said=missed)
+            return self._note(state, turn, request.round, "propose", "missed", said=missed)
         if answer.failed:
-            # Its calls went into finding out which settings the endpoint refuses: the next one knows them.
+            # Its calls found out which settings the endpoint refuses: the next proposal knows them.
             if answer.failed != "budget":
                 self._note_failure(state, turn, answer.failure, fatal=answer.failed in FATAL)
             said = answer.failure
-            return self._happened(state, turn, request.round, "propose", "failed", said=said)
+            return self._note(state, turn, request.round, "propose", "failed", said=said)
         course.failed, course.fatal_turn, course.trouble = [], 0, ""
         if not answer.digest:
             said = answer.problem.partition("\n")[0]
-            return self._happened(state, turn, request.round, "propose", "invalid", said=said)
+            return self._note(state, turn, request.round, "propose", "invalid", said=said)
         if answer.evaluation is None or answer.digest in course.seen:
             digest = answer.digest
-            return self._happened(state, turn, request.round, "propose", "duplicate", digest=digest)
+            return self._note(state, turn, request.round, "propose", "duplicate", digest=digest)
         course.seen.add(answer.digest)
         origin = Origin(self.model, turn.node, request.round, request.parent)
         elite = Elite(answer.digest, answer.source, (answer.evaluation,), origin)
         placement = archive.add(elite)
-        return self._happened(
+        return self._note(
             state, turn, request.round, "propose", placement.status, digest=answer.digest,
             cell=placement.cell, fitness=answer.evaluation.fitness,
         )  # fmt: skip
 
-    def _absorb_closing(self, state: SearchState, turn: Turn, request: Close, answer: Closed) -> Happened:
+    def _absorb_closing(self, state: SearchState, turn: Turn, request: Close, answer: Closed) -> SearchNote:
         """The finalist that does best on fresh seeds is the champion; equal ones are told apart by digest."""
         course = state.course
         tested = list(zip(request.finalists, answer.evaluations, strict=True))
         if tested:
             champion, evaluation = max(tested, key=lambda one: (one[1].fitness, one[0].digest))
             course.champions = [*course.champions, champion][-self.plan.most_remembered :]
-            happened = self._happened(
+            note = self._note(
                 state, turn, request.round, "close", digest=champion.digest, fitness=evaluation.fitness,
                 cell=cell_of(self.domain.axes, evaluation.measures),
             )  # fmt: skip
         else:
-            happened = self._happened(state, turn, request.round, "close", said="the archive is empty")
+            note = self._note(state, turn, request.round, "close", said="the archive is empty")
         course.round += 1
         course.phase = "drain" if course.round < self.settings.rounds else "done"
-        return happened
+        return note
 
     def _place(
         self, archive: Archive, seen: set[str], program: Program, evaluation: Evaluation
@@ -192,7 +198,7 @@ class Learner:
         if fatal:
             state.course.fatal_turn = turn.number
 
-    def _happened(
+    def _note(
         self,
         state: SearchState,
         turn: Turn,
@@ -200,25 +206,19 @@ class Learner:
         step: Step,
         result: Result = "",
         **more: Any,
-    ) -> Happened:
+    ) -> SearchNote:
         archive, arena = state.archive, state.arena
         assert archive is not None
         assert arena is not None
         best = archive.best
-        return Happened(
-            turn.number, round_number, step, result, cells=len(archive), warriors=arena.warriors,
+        return SearchNote(
+            turn.number, round_number, step, result, cells=len(archive), opponents=len(arena.opponents),
             best=None if best is None else archive.fitness(best), qd_score=qd_score(archive), **more,
         )  # fmt: skip
 
 
-def _evaluations(answer: Answer | None) -> int:
+def _evaluations(answer: SearchAnswer | None) -> int:
     """How many programs were evaluated for this answer."""
     if isinstance(answer, Opened | Closed):
         return len(answer.evaluations)
     return int(isinstance(answer, Proposed) and answer.evaluation is not None)
-
-
-def _as_received(migrant: Migrant, domain: str) -> Received:
-    """Enough of the item for the accounts, which go by its author."""
-    champion = Champion(domain, migrant.program.source)
-    return Received(migrant.author, "champion", champion, migrant.epoch, migrant.seq, 0, 0.0, 0.0, b"")

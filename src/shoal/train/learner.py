@@ -9,15 +9,26 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from shoal.errors import TrainError
-from shoal.node import Own, Turn
+from shoal.node import Judged, Own, Turn
 from shoal.policy.advantage import advantages, is_informative
-from shoal.policy.base import LearningGroup, Learnt, Sampled
-from shoal.policy.pool import Entry
-from shoal.policy.selection import adapt, kind_of_task
+from shoal.policy.base import LearningGroup, Learnt
+from shoal.policy.pool import Pooled
+from shoal.policy.selection import adapt
+from shoal.runs.training import (
+    Evaluated,
+    OwnGroup,
+    Sample,
+    Sampled,
+    SampledGroups,
+    TrainAnswer,
+    TrainEvidence,
+    TrainNote,
+    TrainRequest,
+)
 from shoal.tasks.scoring import rewards as rewards_of
+from shoal.train.rollouts import ReceivedGroup
 from shoal.train.settings import NodePlan, TrainSettings
-from shoal.train.steps import Answer, Evaluated, OwnGroup, Request, Sample, SampledGroups
-from shoal.train.train_state import Figures, Gathered, Happened, TrainState
+from shoal.train.state import Figures, Gathered, TrainState
 
 SMOOTHING = 0.1
 """Weight of a new group in the moving mean of a family's reward."""
@@ -34,33 +45,34 @@ class Learner:
         self._settings = settings
         self._plan = plan
 
-    def absorbed(self, state: TrainState) -> int:
-        """The last turn that was."""
-        return state.figures.last.turn if state.figures.last is not None else 0
-
-    def absorb(self, state: TrainState, turn: Turn, own: Own[Request, Answer]) -> TrainState:
+    def absorb(
+        self,
+        state: TrainState,
+        turn: Turn,
+        own: Own[TrainRequest, TrainAnswer],
+        judged: Sequence[Judged[TrainEvidence]],
+    ) -> TrainState:
         began = self._processor_time()
         figures, gathered = state.figures, state.gathered
         state.gathered = Gathered()
         if isinstance(own.request, Sample):
             figures.counter = own.request.counter + len(own.request.families)
         if isinstance(own.answer, SampledGroups):
-            happened = self._learn(state, turn, own.answer, gathered, began)
+            figures.last = self._learn(state, turn, own.answer, gathered, judged, began)
         elif isinstance(own.answer, Evaluated):
             figures.evaluated = figures.step
-            happened = self._evaluated(turn, figures, own.answer, gathered)
+            figures.last = self._evaluated(turn, figures, own.answer, gathered)
         else:
             self._fail(figures, own.missed)
             said = f"step {figures.step + 1}: nothing was sampled: {own.missed}"
-            happened = Happened(turn.number, figures.step, "missed", said=said)
-        figures.last = happened
+            figures.last = TrainNote(turn.number, figures.step, "missed", said=said)
         return state
 
-    def _evaluated(self, turn: Turn, figures: Figures, answer: Evaluated, gathered: Gathered) -> Happened:
+    def _evaluated(self, turn: Turn, figures: Figures, answer: Evaluated, gathered: Gathered) -> TrainNote:
         total = sum(one.total for one in answer.families.values())
         reward = sum(one.reward for one in answer.families.values())
         said = f"step {figures.step}: held-out reward {reward / total if total else 0.0:.3f} on {total} tasks"
-        return Happened(
+        return TrainNote(
             turn.number,
             figures.step,
             "evaluation",
@@ -72,8 +84,14 @@ class Learner:
         )
 
     def _learn(
-        self, state: TrainState, turn: Turn, answer: SampledGroups, gathered: Gathered, began: float
-    ) -> Happened:
+        self,
+        state: TrainState,
+        turn: Turn,
+        answer: SampledGroups,
+        gathered: Gathered,
+        judged: Sequence[Judged[TrainEvidence]],
+        began: float,
+    ) -> TrainNote:
         figures = state.figures
         figures.step += 1
         own = [(one, rewards_of(one.scores, self._settings.reward)) for one in answer.groups]
@@ -90,16 +108,20 @@ class Learner:
             total, count = families.get(group.task.family, (0.0, 0))
             families[group.task.family] = (total + sum(rewards), count + len(rewards))
             self._remember(figures, group.task.family, sum(rewards) / len(rewards))
-        oldest = max((figures.step - 1 - entry.step for entry in gathered.chosen), default=0)
+        oldest = max((figures.step - 1 - group.step for group in gathered.chosen), default=0)
+        evidence = [one.verdict.evidence for one in judged if one.verdict.accepted]
+        found = sum(one is not None and is_informative(one.rewards) for one in evidence)
+        refused = Counter(answer.refused)
+        refused.update(one.verdict.reason.partition(":")[0] for one in judged if not one.verdict.accepted)
         if self._settings.adaptive:
             total_groups = self._plan.local + self._plan.external
             own_share = len(informative) / len(own) if own else None
-            foreign_share = gathered.found / gathered.verified if gathered.verified else None
+            foreign_share = found / len(judged) if judged else None
             figures.external = adapt(figures.external, total_groups, own_share, foreign_share)
             figures.local = total_groups - figures.external
-        external = [reward for entry in gathered.chosen for reward in entry.rewards or ()]
+        external = [reward for group in gathered.chosen for reward in group.rewards or ()]
         local = [reward for _, rewards in own for reward in rewards]
-        happened = Happened(
+        note = TrainNote(
             turn.number,
             figures.step,
             "step",
@@ -111,13 +133,13 @@ class Learner:
             families=families,
             seen=gathered.seen,
             pool=len(state.pool),
-            verified=gathered.verified,
-            found=gathered.found,
+            verified=len(judged),
+            found=found,
             used=len(gathered.chosen),
             oldest=oldest,
-            used_authors=tuple(entry.author for entry in gathered.chosen),
+            used_authors=tuple(group.author for group in gathered.chosen),
             dropped=dict(sorted(gathered.dropped.items())),
-            refused=dict(sorted((gathered.refused + _counter(answer.refused)).items())),
+            refused=dict(sorted(refused.items())),
             loss=None if learnt is None else learnt.loss,
             gradient_norm=None if learnt is None else learnt.gradient_norm,
             trained_tokens=0 if learnt is None else learnt.tokens,
@@ -126,18 +148,18 @@ class Learner:
             tokens=answer.tokens,
             cpu=answer.cpu + self._processor_time() - began,
         )
-        return _with_line(happened, trouble)
+        return _with_line(note, trouble)
 
     def _take_step(
         self,
         state: TrainState,
         own: Sequence[tuple[OwnGroup, tuple[float, ...]]],
-        chosen: Sequence[Entry],
+        chosen: Sequence[Pooled[ReceivedGroup]],
     ) -> tuple[Learnt | None, str]:
-        """One step on all groups together; what went wrong, if anything did."""
+        """One step on all groups together, or why there was none."""
         if self._plan.is_frozen or not (own or chosen):
             return None, ""
-        rewards = [list(one) for _, one in own] + [list(entry.rewards or ()) for entry in chosen]
+        rewards = [list(one) for _, one in own] + [list(group.rewards or ()) for group in chosen]
         scaled = advantages(rewards, self._settings.scale)
         groups = [
             LearningGroup(group.question, group.completions, advantage)
@@ -145,32 +167,31 @@ class Learner:
         ]
         groups += [
             LearningGroup(
-                entry.group.question,
-                [Sampled(one.text, one.finished, (), one.log_probs) for one in entry.group.completions],
+                one.item.item.question,
+                [Sampled(text.text, text.finished, (), text.log_probs) for text in one.item.item.completions],
                 advantage,
                 foreign=True,
-                tokenizer=entry.group.tokenizer,
+                tokenizer=one.item.item.tokenizer,
             )
-            for entry, advantage in zip(chosen, scaled[len(own) :], strict=True)
+            for one, advantage in zip(chosen, scaled[len(own) :], strict=True)
         ]
         try:
             return state.policy.learn(groups, self._settings.learning, self._settings.temperature), ""
         except TrainError as error:
             return None, str(error)
 
-    def _credit(self, state: TrainState, turn: Turn, chosen: Sequence[Entry]) -> None:
+    def _credit(self, state: TrainState, turn: Turn, chosen: Sequence[Pooled[ReceivedGroup]]) -> None:
         """Used; and useful where the group does better than this node's own lately."""
         figures = state.figures
-        for entry in chosen:
-            assert entry.rewards is not None
-            received = entry.received()
-            turn.credit(received, "used")
-            mean = sum(entry.rewards) / len(entry.rewards)
-            if mean > figures.recent.get(entry.group.task.family, 0.0):
-                turn.credit(received, "useful")
-            kind = kind_of_task(entry)
-            figures.uses[kind] = figures.uses.get(kind, 0) + 1
-            state.pool.remove(entry)
+        for group in chosen:
+            assert group.rewards is not None
+            received = group.item
+            turn.credit(received.author, received.place, "used")
+            mean = sum(group.rewards) / len(group.rewards)
+            if mean > figures.recent.get(received.item.task.family, 0.0):
+                turn.credit(received.author, received.place, "useful")
+            figures.uses[group.topic] = figures.uses.get(group.topic, 0) + 1
+            state.pool.remove(group)
 
     def _remember(self, figures: Figures, family: str, reward: float) -> None:
         before = figures.recent.get(family)
@@ -181,28 +202,28 @@ class Learner:
         figures.trouble = why
 
 
-def _with_line(happened: Happened, trouble: str) -> Happened:
+def _with_line(note: TrainNote, trouble: str) -> TrainNote:
     """The line that explains a step."""
     parts = [
-        f"{happened.own} own ({happened.own_informative} informative)",
-        f"{happened.seen} seen",
-        f"{happened.verified} verified",
-        f"{happened.found} informative",
-        f"{happened.used} used",
+        f"{note.own} own ({note.own_informative} informative)",
+        f"{note.seen} seen",
+        f"{note.verified} verified",
+        f"{note.found} informative",
+        f"{note.used} used",
     ]
-    line = f"step {happened.step}: " + ", ".join(parts)
-    if happened.used:
-        line += f", oldest {happened.oldest} steps"
-    if happened.reward_local is not None:
-        line += f"; reward {happened.reward_local:.3f}"
-    lost = {**happened.dropped}
-    for reason, count in happened.refused.items():
+    line = f"step {note.step}: " + ", ".join(parts)
+    if note.used:
+        line += f", oldest {note.oldest} steps"
+    if note.reward_local is not None:
+        line += f"; reward {note.reward_local:.3f}"
+    lost = {**note.dropped}
+    for reason, count in note.refused.items():
         lost[reason] = lost.get(reason, 0) + count
     if lost:
         line += "; dropped: " + ", ".join(f"{count} {reason}" for reason, count in lost.items())
     if trouble:
         line += f"; no step was taken: {trouble}"
-    return msgspec.structs.replace(happened, said=line)
+    return msgspec.structs.replace(note, said=line)
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -212,7 +233,3 @@ def _mean(values: Sequence[float]) -> float | None:
 def _most_common(refused: dict[str, int]) -> str:
     reasons = sorted(refused, key=lambda reason: (-refused[reason], reason))
     return f"no task could be posed: {reasons[0]}" if reasons else "no task could be posed"
-
-
-def _counter(counts: dict[str, int]) -> Counter[str]:
-    return Counter(counts)

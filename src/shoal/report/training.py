@@ -1,103 +1,27 @@
-"""The report of one run of a training swarm, from its summary as JSON."""
+"""The report of one run of a training swarm, from its summary."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
-from shoal.errors import RunError
 from shoal.report.curves import chart_figure
 from shoal.report.drawing import number
 from shoal.report.markup import Markup, element
-from shoal.report.page import facts, folded, page, section, side_by_side
+from shoal.report.page import facts, folded, section, side_by_side
 from shoal.runs.results import Chart, Curve
+from shoal.runs.training import Spreading, TrainNodeSummary, TrainPoint, TrainSummary
 
 MOST_LINES = 8
 """Nodes that have a line of their own; more are drawn as their mean and their range."""
 SMOOTHED_SHARE, LEAST_SMOOTHED = 20, 5
 """Local and batch rewards are moving means over a twentieth of the steps, and over at least five."""
 
-_Points = list[tuple[int, float]]
 
-
-class _Cost(msgspec.Struct):
-    reward: float
-    step: int
-    tokens: int
-    cpu: float
-
-
-class _Node(msgspec.Struct):
-    name: str
-    model: str
-    trains: bool
-    tasks: list[str]
-    steps: int
-    reward_local: float | None
-    reward_held_out: float | None
-    reward_held_out_first: float | None
-    reward_cumulative: float
-    own_groups: int
-    own_informative: int
-    shared_groups: int
-    foreign_seen: int
-    foreign_verified: int
-    foreign_informative: int
-    foreign_used: int
-    dropped: dict[str, int]
-    refused: dict[str, int]
-    tokens: int
-    cpu: float
-    oscillation: float | None
-    largest_fall: float | None
-    costs: list[_Cost]
-    families: dict[str, float]
-    curve_local: _Points
-    curve_held_out: _Points
-    curve_batch: _Points
-    ended: str
-
-
-class _Spreading(msgspec.Struct):
-    tasks: int
-    median_delay: float | None
-    reached_all: float | None
-
-
-class _Summary(msgspec.Struct):
-    """What the page reads of a summary; it may hold more."""
-
-    finished: bool
-    seed: int
-    nodes: list[_Node]
-    reward_held_out: float | None
-    reward_held_out_first: float | None
-    reward_local: float | None
-    reward_cumulative: float
-    tokens: int
-    cpu: float
-    oscillation: float | None
-    largest_fall: float | None
-    spreading: _Spreading
-
-
-def train_run_page(
-    name: str, summary_json: bytes, settings: Mapping[str, Any], versions: Mapping[str, str]
-) -> str:
-    """A whole HTML document about the run that is called `name`."""
-    return page(name, train_run_parts(name, summary_json, settings, versions))
-
-
-def train_run_parts(
-    name: str, summary_json: bytes, settings: Mapping[str, Any], versions: Mapping[str, str]
+def training_parts(
+    name: str, summary: TrainSummary, settings: Mapping[str, Any], versions: Mapping[str, str]
 ) -> list[Markup]:
-    """What stands on that page."""
-    try:
-        summary = msgspec.json.decode(summary_json, type=_Summary)
-    except msgspec.DecodeError as error:
-        raise RunError(f"{name}: this is not the summary of a training run: {error}") from error
+    """The parts of a page about the run that is called `name`."""
     nodes = summary.nodes
     steps = max((node.steps for node in nodes), default=0)
     state = "finished" if summary.finished else "not finished"
@@ -154,7 +78,7 @@ _DROPPED = "Groups of others that were dropped unread, and those, own or foreign
 _COSTS = "Tokens that the node had generated for training at the evaluation that first showed it."
 
 
-def _numbers(summary: _Summary) -> Markup:
+def _numbers(summary: TrainSummary) -> Markup:
     return facts(
         {
             "held-out reward": f"{_percent(summary.reward_held_out)} %, before the first step "
@@ -169,7 +93,7 @@ def _numbers(summary: _Summary) -> Markup:
     )
 
 
-def _spreading(found: _Spreading) -> str:
+def _spreading(found: Spreading) -> str:
     if not found.tasks:
         return "No held-out task was solved by one node before the others."
     told = f"{found.tasks} held-out tasks were solved by some node and not by all at once"
@@ -180,7 +104,7 @@ def _spreading(found: _Spreading) -> str:
     return f"{told}."
 
 
-_Column = Callable[[_Node], str]
+_Column = Callable[[TrainNodeSummary], str]
 
 _NODE_COLUMNS: dict[str, _Column] = {
     "model": lambda node: node.model if node.trains else f"{node.model}, only contributes",
@@ -206,7 +130,7 @@ _SHARING_COLUMNS: dict[str, _Column] = {
 }
 
 
-def _table(first: str, columns: Mapping[str, _Column], nodes: Sequence[_Node]) -> Markup:
+def _table(first: str, columns: Mapping[str, _Column], nodes: Sequence[TrainNodeSummary]) -> Markup:
     head = element("tr", *(element("th", text, scope="col") for text in (first, *columns)))
     body = [
         element(
@@ -222,8 +146,8 @@ def _table(first: str, columns: Mapping[str, _Column], nodes: Sequence[_Node]) -
 
 def _by_key(
     heading: str,
-    nodes: Sequence[_Node],
-    values: Callable[[_Node], Mapping[str, float]],
+    nodes: Sequence[TrainNodeSummary],
+    values: Callable[[TrainNodeSummary], Mapping[str, float]],
     note: str = "",
 ) -> list[Markup]:
     """A table of what nodes have under names of their own, one column per name; nothing if none has any."""
@@ -239,7 +163,7 @@ def _by_key(
     return [section(heading, element("p", note, class_="note") if note else None, table)]
 
 
-def _figures(nodes: Sequence[_Node]) -> list[Markup | None]:
+def _figures(nodes: Sequence[TrainNodeSummary]) -> list[Markup | None]:
     learning = [node for node in nodes if node.trains]
     series = {node.name: index for index, node in enumerate(nodes)}
     return [
@@ -251,7 +175,9 @@ def _figures(nodes: Sequence[_Node]) -> list[Markup | None]:
     ]
 
 
-def _figure(title: str, lines: Sequence[tuple[str, _Points]], series: Mapping[str, int]) -> Markup | None:
+def _figure(
+    title: str, lines: Sequence[tuple[str, list[TrainPoint]]], series: Mapping[str, int]
+) -> Markup | None:
     drawn = [(name, points) for name, points in lines if points]
     if not drawn:
         return None
@@ -266,7 +192,7 @@ def _figure(title: str, lines: Sequence[tuple[str, _Points]], series: Mapping[st
     return chart_figure(chart, curves, series)
 
 
-def _range(title: str, lines: Sequence[_Points]) -> Curve:
+def _range(title: str, lines: Sequence[list[TrainPoint]]) -> Curve:
     """The mean over nodes; the band is from the least to the greatest of them."""
     at: dict[int, list[float]] = {}
     for points in lines:
@@ -283,7 +209,7 @@ def _range(title: str, lines: Sequence[_Points]) -> Curve:
     )
 
 
-def _smooth(points: _Points) -> _Points:
+def _smooth(points: list[TrainPoint]) -> list[TrainPoint]:
     window = max(LEAST_SMOOTHED, len(points) // SMOOTHED_SHARE)
     found = []
     for place, (step, _) in enumerate(points):

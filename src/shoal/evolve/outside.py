@@ -1,8 +1,8 @@
 """The outside of a search: the model writes, the domain evaluates, and both happen away from the node.
 
-Each step runs in a thread of its own, so that calls wait beside each other and the compiled engine, which
-lets go of the interpreter, plays on as many cores as there are. The answer carries the evaluation: it is
-a function of program and arena, the journal keeps it, and no battle is played again on resume.
+Each request runs in a thread of its own, so that calls wait beside each other and a domain's compiled engine,
+which lets go of the interpreter, plays on as many cores as there are. The answer carries the evaluation: it
+is a function of program and arena, the journal keeps it, and nothing is played again on resume.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ import msgspec
 
 from shoal.evolve.asking import Asked, Asker
 from shoal.evolve.domain import Candidate, Domain
-from shoal.evolve.elite import Evaluation
-from shoal.evolve.search_state import Arena, SearchState
 from shoal.evolve.settings import EvolveSettings
-from shoal.evolve.steps import (
-    Answer,
+from shoal.evolve.state import Arena, SearchState
+from shoal.node import Call, Reply, Threads
+from shoal.runs.search import (
     Close,
     Closed,
     Drain,
     Drained,
+    Evaluation,
     Open,
     Opened,
     Program,
     Propose,
     Proposed,
-    Request,
+    SearchAnswer,
+    SearchRequest,
 )
-from shoal.node import Call, Finished, Reply, Threads
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -44,60 +44,48 @@ interpreter."""
 
 @dataclass(frozen=True)
 class _Job:
-    """A request with what it needs of the state, taken while the state stood still."""
+    """A request with the parts of the state that it needs, taken while the state stood still."""
 
-    request: Request
+    call: Call
+    request: SearchRequest
     arena: Arena | None
     seen: frozenset[str]
 
 
-def _job(state: SearchState, request: Request) -> _Job:
-    seen = frozenset(state.course.seen) if isinstance(request, Propose) else frozenset()
-    return _Job(request, state.arena, seen)
-
-
-class Workshop:
-    """Answers the steps of one node."""
+class SearchOutside(Threads[_Job, SearchAnswer]):
+    """Answers the requests of one node."""
 
     def __init__(self, settings: EvolveSettings, domain: Domain, asker: Asker) -> None:
+        super().__init__(self._work)
         self._settings = settings
         self._domain = domain
         self._asker = asker
-        self._threads: Threads[_Job, Answer] = Threads(self._work)
 
-    def begin(self, call: Call, state: SearchState, request: Request, now: float) -> None:
-        self._threads.begin(call, None, _job(state, request), now)
+    def begin(self, call: Call, state: SearchState, request: SearchRequest, now: float) -> None:  # type: ignore[override]
+        super().begin(call, None, self._job(call, state, request), now)
 
-    def answer(self, state: SearchState, request: Request) -> Reply[Answer]:
+    def answer(self, state: SearchState, request: SearchRequest) -> Reply[SearchAnswer]:
         """The same at once, in this thread: what a simulated node needs."""
-        return self._work(_job(state, request))
+        return self._work(self._job(Call(0, 0), state, request))
 
-    def finished(self, now: float) -> list[Finished[Answer]]:
-        return self._threads.finished(now)
+    def _job(self, call: Call, state: SearchState, request: SearchRequest) -> _Job:
+        seen = frozenset(state.course.seen) if isinstance(request, Propose) else frozenset()
+        return _Job(call, request, state.arena, seen)
 
-    def wait(self, seconds: float) -> None:
-        self._threads.wait(seconds)
-
-    def next_at(self) -> float | None:
-        return None
-
-    def close(self) -> None:
-        self._threads.close()
-
-    def _work(self, job: _Job) -> Reply[Answer]:
+    def _work(self, job: _Job) -> Reply[SearchAnswer]:
         request = job.request
         if isinstance(request, Drain):
             return Reply(Drained(), {})
         if isinstance(request, Open):
             opponents = tuple(self._domain.parse(program.source) for program in request.opponents)
             programs = [*request.entrants, *(migrant.program for migrant in request.visitors)]
-            found = self._evaluate(programs, opponents, request.seed, self._settings.battles)
+            found = self._evaluate(programs, opponents, request.seed, self._settings.repeats)
             return Reply(Opened(found), {})
         assert job.arena is not None
         if isinstance(request, Close):
-            opponents, battles = job.arena.opponents, self._settings.retest_battles
-            return Reply(Closed(self._evaluate(request.finalists, opponents, request.seed, battles)), {})
-        asked = self._asker.ask(request, self._feedback(request, job.arena))
+            opponents, repeats = job.arena.opponents, self._settings.retest_repeats
+            return Reply(Closed(self._evaluate(request.finalists, opponents, request.seed, repeats)), {})
+        asked = self._asker.ask(request, self._feedback(request, job.arena), job.call.spend)
         spent = asked.spent
         cost = {"calls": spent.calls, "tokens": spent.tokens, "microdollars": spent.microdollars}
         return Reply(self._proposed(asked, job), cost)
@@ -120,7 +108,7 @@ class Workshop:
             return proposed
         evaluation = None
         if candidate.digest not in job.seen:
-            evaluation = self._evaluate_one(candidate, arena.opponents, arena.seed, arena.battles)
+            evaluation = self._evaluate_one(candidate, arena.opponents, arena.seed, arena.repeats)
         return msgspec.structs.replace(
             proposed,
             digest=candidate.digest,
@@ -130,31 +118,31 @@ class Workshop:
         )
 
     def _feedback(self, request: Propose, arena: Arena) -> str | None:
-        """What the informed mode says about the parent: its score, and whom it does not beat alone."""
+        """The informed mode's words about the parent: its score, and the opponents it does not beat alone."""
         if request.parent_evaluation is None:
             return None
         parent = self._domain.parse(request.parent_source)
         with EVALUATIONS:
             (duels,) = self._domain.duel(
-                [parent], arena.opponents, seed=arena.seed, rounds=min(4, arena.battles)
+                [parent], arena.opponents, seed=arena.seed, rounds=min(4, arena.repeats)
             )
         named = [(f"opponent {number}", duel) for number, duel in enumerate(duels, start=1)]
         return self._domain.feedback(request.parent_evaluation, named)
 
     def _evaluate(
-        self, programs: Sequence[Program], opponents: Sequence[Candidate], seed: int, battles: int
+        self, programs: Sequence[Program], opponents: Sequence[Candidate], seed: int, repeats: int
     ) -> tuple[Evaluation, ...]:
         """Several programs beside each other."""
 
         def evaluate(program: Program) -> Evaluation:
-            return self._evaluate_one(self._domain.parse(program.source), opponents, seed, battles)
+            return self._evaluate_one(self._domain.parse(program.source), opponents, seed, repeats)
 
         with ThreadPoolExecutor(CORES) as pool:
             return tuple(pool.map(evaluate, programs))
 
     def _evaluate_one(
-        self, candidate: Candidate, opponents: Sequence[Candidate], seed: int, battles: int
+        self, candidate: Candidate, opponents: Sequence[Candidate], seed: int, repeats: int
     ) -> Evaluation:
         with EVALUATIONS:
-            (evaluation,) = self._domain.evaluate([candidate], opponents, seed=seed, rounds=battles)
+            (evaluation,) = self._domain.evaluate([candidate], opponents, seed=seed, rounds=repeats)
         return evaluation

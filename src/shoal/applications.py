@@ -1,0 +1,106 @@
+"""The applications of the loop, one manifest each: everything that runs their folders or reads them.
+
+A run says in its config which application it is of (`application = "train"`). Verbs, reports, the dashboard,
+trackers and experiments look the parts up here, so nothing else asks which application it has. Parts are
+named as `module:attribute` and loaded when first used: listing runs needs no torch.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import RunError
+
+
+@dataclass(frozen=True)
+class Application:
+    """`name` stands in the config; `title` is for people. The other fields name the parts:
+
+    `crew`: the nodes, made from settings of its `settings_type`. `check_models(settings)`: refuses models
+    that can be seen not to be usable. `note`: the struct of a turn's note. `summarise(folder)`: a run in
+    numbers. `export(folder, out)`: tables and files. `report(...)`: parts of a page. `view`: a node in the
+    dashboard. `points`: a note as numbers for trackers. `terminal`: tables and summary for the terminal.
+    `findings`: an experiment's results.
+    """
+
+    name: str
+    title: str
+    crew: str
+    check_models: str
+    note: str
+    summarise: str
+    export: str
+    report: str
+    view: str
+    points: str
+    terminal: str
+    findings: str
+
+    def load(self, part: str) -> Any:
+        """The part of this name."""
+        module, _, attribute = getattr(self, part).partition(":")
+        return getattr(import_module(module), attribute)
+
+
+APPLICATIONS = {
+    one.name: one
+    for one in (
+        Application(
+            "evolve",
+            "search",
+            crew="shoal.evolve.crew:SearchCrew",
+            check_models="shoal.evolve.asking:check_models",
+            note="shoal.runs.search:SearchNote",
+            summarise="shoal.evolve.summary:summarise",
+            export="shoal.evolve.export:export_search",
+            report="shoal.report.search:search_parts",
+            view="shoal.dashboard.search_view:SearchView",
+            points="shoal.trackers.points:search_point",
+            terminal="shoal.cli.search_terminal:SEARCH",
+            findings="shoal.lab.findings:findings",
+        ),
+        Application(
+            "train",
+            "training",
+            crew="shoal.train.crew:TrainCrew",
+            check_models="shoal.train.crew:check_models",
+            note="shoal.runs.training:TrainNote",
+            summarise="shoal.train.summary:summarise",
+            export="shoal.train.export:export_training",
+            report="shoal.report.training:training_parts",
+            view="shoal.dashboard.train_view:TrainView",
+            points="shoal.trackers.points:train_point",
+            terminal="shoal.cli.train_terminal:TRAINING",
+            findings="shoal.lab.sweep_findings:sweep_findings",
+        ),
+    )
+}
+
+
+def application_of(folder: Path) -> Application:
+    """The application of a run, by the key `application` of its config; a config without it is a search's.
+    RunError where the folder is no run, or one of an application that is unknown here."""
+    from shoal.runs.folder import CONFIG, RunFolder
+
+    path = folder / CONFIG
+    try:
+        table = tomllib.loads(RunFolder.look(folder).config_toml)
+    except (ValueError, RecursionError) as error:
+        raise RunError(f"{path}: this is not the config of a run: {error}.") from error
+    if not table:  # a run writes all of its settings; an empty file must not pass for the defaults
+        raise RunError(f"{path}: it is empty. Restore it from a copy of the run.")
+    found = APPLICATIONS.get(str(table.get("application", "evolve")))
+    if found is None:
+        raise RunError(f"{path}: this release does not know the application {table['application']!r}.")
+    return found
+
+
+def settings_of(folder: Path) -> Any:
+    """The settings of a run, of the type of its application."""
+    from shoal.runs.folder import load_settings
+
+    return load_settings(application_of(folder).load("crew").settings_type, folder)

@@ -1,0 +1,264 @@
+"""The options by which a command takes part in a swarm, and their meaning together."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.errors import ConfigError
+
+if TYPE_CHECKING:
+    from shoal.node.network import Network
+    from shoal.swarm.settings import ExchangeSettings
+    from shoal.swarm.transport import TlsFiles, Transport
+
+MOST_SECRET_BYTES = 4096
+DEFAULT_SWARM = "shoal"
+
+Join = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--join",
+        metavar="ADDRESS",
+        help="A node to join at, e.g. tcp/host:7447, or an invitation; may be repeated.",
+    ),
+]
+Listen = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--listen", metavar="ADDRESS", help="Where others can reach this node, e.g. tcp/0.0.0.0:7447."
+    ),
+]
+Advertise = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--advertise", metavar="ADDRESS", help="The address that others dial, where it is not --listen."
+    ),
+]
+Engine = Annotated[str, typer.Option("--transport", metavar="NAME", help="zenoh or nats.")]
+Swarm = Annotated[str | None, typer.Option("--swarm", metavar="NAME", help="Name of the swarm.")]
+SecretFile = Annotated[
+    Path | None,
+    typer.Option("--swarm-secret-file", metavar="FILE", help="File with the secret of a closed swarm."),
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option("--allow", metavar="KEY", help="Take items from this node id only; may be repeated."),
+]
+TlsAuthority = Annotated[
+    Path | None, typer.Option("--tls-authority", metavar="FILE", help="Certificate of the swarm's authority.")
+]
+TlsCertificate = Annotated[
+    Path | None, typer.Option("--tls-certificate", metavar="FILE", help="Certificate of this node.")
+]
+TlsKey = Annotated[
+    Path | None, typer.Option("--tls-key", metavar="FILE", help="Private key of this node's certificate.")
+]
+KeyFile = Annotated[
+    Path | None, typer.Option("--key", metavar="FILE", help="Identity of this node, created on first use.")
+]
+WaitFor = Annotated[
+    int, typer.Option("--wait-for", metavar="N", min=0, help="Wait for N peers before the first turn.")
+]
+
+
+def home() -> Path:
+    """Where identity and accounts are kept: SHOAL_HOME, else the user's data folder."""
+    if chosen := os.environ.get("SHOAL_HOME"):
+        return Path(chosen)
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "shoal"
+
+
+def key_path(given: Path | None) -> Path:
+    return given if given is not None else home() / "identity.key"
+
+
+@dataclass(frozen=True)
+class NetworkOptions:
+    """The options as they were typed."""
+
+    join: Join = None
+    listen: Listen = None
+    advertise: Advertise = None
+    transport: Engine = "zenoh"
+    swarm: Swarm = None
+    secret_file: SecretFile = None
+    allow: Allow = None
+    tls_authority: TlsAuthority = None
+    tls_certificate: TlsCertificate = None
+    tls_key: TlsKey = None
+    key: KeyFile = None
+    wait_for: WaitFor = 0
+
+    @property
+    def names_a_swarm(self) -> bool:
+        return bool(self.join or self.listen or self.swarm or self.secret_file)
+
+    def joining(self) -> Joining:
+        """Their meaning together. An invitation gives the swarm and its secret unless an option does."""
+        from shoal.swarm.invitation import PREFIX, parse_invitation
+
+        _refuse_nameless(self.swarm)
+        swarm, addresses, secret = self.swarm, [], _read_secret(self.secret_file)
+        for text in self.join or ():
+            if text.startswith(PREFIX):
+                invitation = parse_invitation(text)
+                addresses.append(invitation.address)
+                swarm = swarm or invitation.swarm
+                secret = secret or invitation.secret
+            else:
+                addresses.append(text)
+        return Joining(
+            tuple(addresses),
+            tuple(self.listen or ()),
+            tuple(self.advertise or ()),
+            self.transport,
+            swarm or DEFAULT_SWARM,
+            secret,
+            tuple(self.allow or ()),
+            _tls_files(self.tls_authority, self.tls_certificate, self.tls_key),
+        )
+
+    def network(self, nodes: int, *, in_process: bool = False) -> Network:
+        """How the nodes of a run reach others. Without addresses and names the run is a swarm of its own.
+        ConfigError where an address, a node id or a file can be seen to be wrong, before anything starts."""
+        from shoal.node.network import Network
+        from shoal.swarm.identity import Identity
+        from shoal.swarm.membership import check_allowed
+        from shoal.swarm.transport import check_transport
+
+        _refuse_nameless(self.swarm)
+        tls = (self.tls_authority, self.tls_certificate, self.tls_key)
+        if in_process and (self.names_a_swarm or self.wait_for):
+            raise ConfigError("--in-process has no network: leave it out to join others")
+        if not self.names_a_swarm:
+            if self.allow or self.key is not None or any(file is not None for file in tls):
+                raise ConfigError(
+                    "--allow, --key and --tls-… are for a swarm with others: say which by --join, --listen "
+                    "or --swarm"
+                )
+            if self.wait_for >= max(nodes, 1) and self.wait_for:
+                raise ConfigError(
+                    f"--wait-for {self.wait_for}: this run is a swarm of its own with {nodes} nodes, so a "
+                    f"node has {nodes - 1} peers: join others with --join or --swarm"
+                )
+            check_transport(self.transport)
+            return Network(transport=self.transport, wait_for=self.wait_for)
+        if nodes > 1 and self.key is not None:
+            raise ConfigError("--key is the identity of one node: run one node with it")
+        chosen = self.joining()
+        check_transport(
+            chosen.transport,
+            listen=chosen.listen,
+            join=chosen.join,
+            advertise=chosen.advertise,
+            tls=chosen.tls,
+        )
+        check_allowed(chosen.allow)
+        if nodes == 1 and key_path(self.key).exists():
+            Identity.load(key_path(self.key))  # raises if it is damaged or open to others
+        files = chosen.tls
+        return Network(
+            chosen.join,
+            chosen.listen,
+            chosen.advertise,
+            chosen.transport,
+            chosen.swarm,
+            chosen.secret,
+            chosen.allow,
+            None if files is None else (str(files.authority), str(files.certificate), str(files.key)),
+            str(self.key) if self.key is not None else None,
+            str(key_path(None)) if nodes == 1 else None,
+            self.wait_for,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """Addresses, swarm and secret, with invitations taken apart."""
+
+    join: tuple[str, ...]
+    listen: tuple[str, ...]
+    advertise: tuple[str, ...]
+    transport: str
+    swarm: str
+    secret: str
+    allow: tuple[str, ...]
+    tls: TlsFiles | None
+
+    def open(self, node_id: str) -> Transport:
+        from shoal.swarm.transport import open_transport
+
+        return open_transport(
+            self.transport,
+            swarm=self.swarm,
+            node_id=node_id,
+            listen=self.listen,
+            join=self.join,
+            advertise=self.advertise,
+            tls=self.tls,
+        )
+
+    def settings(self) -> ExchangeSettings:
+        from shoal.swarm.settings import ExchangeSettings
+
+        return ExchangeSettings(swarm=self.swarm, secret=self.secret, allow=self.allow)
+
+
+def with_network(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a verb the network options of these names (none: all of them); they reach it together, as its
+    argument `network`."""
+    wanted = [field.name for field in fields(NetworkOptions) if not names or field.name in names]
+
+    def decorate(verb: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(verb, eval_str=True).parameters.values()
+        options = inspect.signature(NetworkOptions, eval_str=True).parameters
+        shown = [one for one in own if one.name != "network"] + [options[name] for name in wanted]
+
+        @functools.wraps(verb)
+        def with_options(**given: Any) -> None:
+            chosen = {name: given.pop(name) for name in wanted if name in given}
+            verb(**given, network=NetworkOptions(**chosen))
+
+        plain = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in shown]
+        with_options.__signature__ = inspect.Signature(plain)  # type: ignore[attr-defined]
+        with_options.__annotations__ = {one.name: one.annotation for one in plain}
+        return with_options
+
+    return decorate
+
+
+def _refuse_nameless(swarm: str | None) -> None:
+    if swarm is not None and not swarm.strip():
+        raise ConfigError("--swarm is empty: give the swarm a name, e.g. --swarm herring")
+
+
+def _read_secret(path: Path | None) -> str:
+    if path is None:
+        return ""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_SECRET_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"the swarm's secret {path} cannot be read: {error.strerror}") from None
+    secret = content.decode("utf-8", "replace").strip()
+    if not secret or len(content) > MOST_SECRET_BYTES:
+        raise ConfigError(f"{path} holds no usable secret: put one line of text into it")
+    return secret
+
+
+def _tls_files(authority: Path | None, certificate: Path | None, key: Path | None) -> TlsFiles | None:
+    if authority is None and certificate is None and key is None:
+        return None
+    if authority is None or certificate is None or key is None:
+        raise ConfigError("TLS needs all three of --tls-authority, --tls-certificate and --tls-key")
+    from shoal.swarm.transport import TlsFiles
+
+    return TlsFiles(authority, certificate, key)

@@ -1,0 +1,139 @@
+"""Running a crew from the command line: progress, a stop on Ctrl-C, the summary, and how to go on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from shoal.cli.columns import Column, amount, clock
+from shoal.cli.output import clean, note, print_json
+from shoal.cli.progress import ProgressDisplay, manner_of
+
+if TYPE_CHECKING:
+    from shoal.node.drive import Stop
+    from shoal.node.network import Network
+    from shoal.node.standing import Standing
+
+NOBODY_HEARD = 1
+NODE_FAILED = 2
+INTERRUPTED = 130
+LOOK_EVERY = 0.05
+
+TRAFFIC = (
+    Column("peers", "peer", "peers {}", 4, lambda node: str(node.traffic.peers)),
+    Column("shared", "out", "{} shared", 5, lambda node: amount(node.traffic.shared)),
+    Column("received", "in", "{} received", 3, lambda node: amount(node.traffic.received)),
+    Column("rejected", "bad", "{} rejected", 6, lambda node: amount(node.traffic.rejected)),
+    Column("used", "used", "{} used", 2, lambda node: amount(node.traffic.used)),
+)
+
+
+def _left(node: Standing) -> str:
+    if node.trouble:
+        return "failed"
+    return "done" if node.ended else clock(node.seconds_left)
+
+
+LEFT = Column("time left", "left", "{} left", 0, _left)
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """An application on the terminal: the columns of its progress, its summary in tables, whether a summary
+    has anything to show, and the remarks that end a finished run, with the exit code that each means."""
+
+    columns: tuple[Column, ...]
+    print_summary: Callable[[Any, Path], None]
+    has_results: Callable[[Any], bool]
+    remarks: Callable[[Any, bool], list[tuple[str, int]]]
+
+
+def new_folder(application: str) -> Path:
+    return Path("runs") / time.strftime(f"{application}-%Y%m%d-%H%M%S")
+
+
+def run_and_report(
+    settings: Any, folder: Path, network: Network, *, in_process: bool, json: bool, quiet: bool
+) -> None:
+    """Runs with progress on standard error, and prints the summary, or with `quiet` the folder. Exits with 2
+    if a node failed, with 130 if the run was stopped, and with 1 if it only gave to others and heard none of
+    them. The reason of a failure and the way to go on are the last lines."""
+    from shoal.applications import APPLICATIONS
+    from shoal.node import Stop
+    from shoal.node.running import run_crew
+
+    application = APPLICATIONS[settings.application]
+    terminal: Terminal = application.load("terminal")
+    crew = application.load("crew")(settings)
+    manner = manner_of(json=json, quiet=quiet)
+    shown = ProgressDisplay(terminal.columns, manner, live=not crew.at_terminal)
+    try:
+        with Stop() as stop, shown as display, announcing_stop(stop, display.say):
+            ended = run_crew(
+                crew, folder, in_process=in_process, stop=stop, progress=display.show, network=network
+            )
+    except KeyboardInterrupt:
+        if (folder / "config.toml").is_file():
+            note(f"shoal: stopped. Go on with: shoal resume {folder}")
+        raise
+    summary = application.load("summarise")(folder)
+    if json:
+        import msgspec
+
+        print_json(msgspec.to_builtins(summary))
+    elif quiet:
+        print(folder)
+    elif ended == "finished" or terminal.has_results(summary):
+        terminal.print_summary(summary, folder)
+    code = _conclude(ended, stop, display, folder)
+    only_gives = not (network.is_private or in_process) and display.peers == 0
+    for text, meaning in terminal.remarks(summary, only_gives):
+        if ended == "finished" or stop.requested:
+            note(f"shoal: {text}")
+            code = code or meaning
+    if code:
+        raise typer.Exit(code)
+
+
+def _conclude(ended: str, stop: Stop, display: ProgressDisplay, folder: Path) -> int:
+    if ended == "finished":
+        return 0
+    display.tell_troubles()
+    note(f"shoal: {'stopped' if stop.requested else 'it can go on'}. Go on with: shoal resume {folder}")
+    return INTERRUPTED if stop.requested else NODE_FAILED
+
+
+@contextmanager
+def announcing_stop(stop: Stop, say: Callable[[str], object]) -> Iterator[None]:
+    """Calls `say` once, from a thread of its own, as soon as a stop is requested; never after the end. Not
+    where the first signal ends all at once."""
+    from shoal.node.drive import GRACE
+
+    text = f"stopping: waiting up to {GRACE:.0f} s for calls under way; Ctrl-C again to stop at once"
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(LOOK_EVERY):
+            if stop.requested:
+                if not stop.at_once:
+                    say(text)
+                return
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+
+
+def one_line(text: str) -> str:
+    return clean(text, 300)

@@ -1,0 +1,104 @@
+"""A search on the terminal: the columns of its progress, and its summary in tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shoal.cli.archive_map import print_map
+from shoal.cli.columns import Column, number, rate, share_of
+from shoal.cli.output import clean, print_table
+from shoal.cli.running import LEFT, NODE_FAILED, TRAFFIC, Terminal
+
+if TYPE_CHECKING:
+    from shoal.runs.search import SearchSummary
+
+COLUMNS = (
+    Column("round", "rnd", "round {}", 0, lambda node: f"{node.round}/{node.rounds}"),
+    Column("evaluations/s", "ev/s", "{} evaluations/s", 2, lambda node: rate(node.per_second)),
+    Column("coverage", "cover", "coverage {}", 1, lambda node: f"{100 * node.coverage:.0f}%"),
+    Column("QD-score", "QD", "QD-score {}", 1, lambda node: number(node.qd_score)),
+    Column("best", "best", "best {}", 7, lambda node: number(node.best)),
+    *TRAFFIC,
+    Column("calls", "calls", "{} calls", 1, lambda node: share_of(node.spent, node.allowed)),
+    LEFT,
+)
+
+
+def print_summary(summary: SearchSummary, folder: Path) -> None:
+    state = "finished" if summary.finished else "not finished"
+    money = "unpriced" if summary.microdollars is None else f"${summary.microdollars / 1e6:.4f}"
+    print(
+        f"{folder}: {state}; {summary.calls} calls, {summary.tokens} tokens, {money}, "
+        f"{summary.simulations} {summary.words.plays}, {summary.shared_bytes} bytes shared"
+    )
+    print()
+    print_table(
+        ("merged archive", "cells", "coverage %", "QD-score", "best"),
+        [
+            ("raw", summary.cells, 100 * summary.coverage, f"{summary.qd_score:.2f}", f"{summary.best:.2f}"),
+            (
+                "common",
+                len(summary.cells_common),
+                100 * summary.coverage_common,
+                f"{summary.qd_score_common:.2f}",
+                f"{summary.best_common:.2f}",
+            ),
+        ],
+    )
+    print()
+    print_table(
+        ("node", "rounds", "calls", "failed", "valid %", "placed", "received", "novel %", "cells"),
+        [
+            (
+                node.name,
+                node.rounds,
+                node.calls,
+                node.failed,
+                100 * node.valid / node.proposals if node.proposals else None,
+                node.accepted,
+                node.champions_received,
+                _mean_percent(node.niche_novelty),
+                node.cells,
+            )
+            for node in summary.nodes
+        ],
+    )
+    print()
+    print_table(
+        ("model", "filled first", "holds last", "alone"),
+        [(one.model, one.first_cells, one.last_cells, one.unique_cells) for one in summary.models],
+    )
+    print("\nCommon archive: fitness and model of each cell")
+    print_map(summary.axes, summary.cells_common)
+    held = summary.held_out
+    if held is not None:
+        print(
+            f"\nThe best program ({clean(summary.best_model)}) against {clean(held.name)}, {held.opponents}:"
+        )
+        if held.refused:
+            print(f"({held.refused} more could not be read)")
+        points = f"{held.points_percent:.0f} % of the points"
+        print(f"{held.wins} wins, {held.ties} ties, {held.losses} losses, {points}")
+    if summary.best_source:
+        print(f"See it:    shoal show {folder} --best")
+        if summary.words.command:
+            print(f"Try it:    {summary.words.command.format(run=folder)}")
+
+
+def _mean_percent(shares: Sequence[float | None]) -> float | None:
+    known = [share for share in shares if share is not None]
+    return 100 * sum(known) / len(known) if known else None
+
+
+def _remarks(summary: SearchSummary, only_gives: bool) -> list[tuple[str, int]]:
+    """Nodes whose model never answered."""
+    return [
+        (f"{node.name}: no call was answered; the last: {clean(node.last_failure, 300)}", NODE_FAILED)
+        for node in summary.nodes
+        if node.failed and node.failed == node.proposals
+    ]
+
+
+SEARCH = Terminal(COLUMNS, print_summary, lambda summary: bool(summary.calls), _remarks)

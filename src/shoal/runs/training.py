@@ -1,0 +1,258 @@
+"""The records, notes and summaries that a training run leaves behind, each declared once.
+
+`train` writes them; reports, the dashboard, trackers and exports read them. A turn of the loop is one of
+
+    Sample     write completions of own tasks, score them      then: share, gather, one step of learning
+    Evaluate   answer the held-out tasks
+
+Answers carry texts, token ids and scores, so a resume samples nothing again: it takes the same steps of
+learning on the same data.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+MOST_COMPLETIONS = 64
+MOST_TOKENS = 8192
+
+LogProb = Annotated[float, msgspec.Meta(ge=-1e6, le=0.0)]
+
+
+class TaskName(msgspec.Struct, array_like=True, frozen=True):
+    """The name of a task, the same everywhere. `parameters` is the canonical JSON of the generator's
+    settings; `counter` numbers the author's tasks since its start."""
+
+    family: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+    version: Annotated[str, msgspec.Meta(max_length=64)]
+    parameters: Annotated[str, msgspec.Meta(max_length=4096)]
+    counter: Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
+
+
+class Completion(msgspec.Struct, array_like=True, frozen=True):
+    """One answer, as it travels. `finished`: its author's model ended it by itself, so the receiver restores
+    its own end token after it, and only then. `log_probs`, one per token of the author's tokenizer, are there
+    only where the author sends them. New fields go to the end, with a default."""
+
+    text: str
+    finished: bool
+    log_probs: Annotated[tuple[LogProb, ...], msgspec.Meta(max_length=MOST_TOKENS)] = ()
+
+
+class RolloutGroup(msgspec.Struct, array_like=True, frozen=True):
+    """All completions of one question by one author, as they travel. `model`, `tokenizer` and `temperature`
+    are claims; the latter two matter only under the importance estimator."""
+
+    task: TaskName
+    question: str
+    completions: Annotated[tuple[Completion, ...], msgspec.Meta(min_length=1, max_length=MOST_COMPLETIONS)]
+    model: Annotated[str, msgspec.Meta(max_length=256)] = ""
+    tokenizer: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    temperature: Annotated[float, msgspec.Meta(gt=0, le=100)] = 1.0
+
+
+# Requests and answers, as the journal keeps them.
+
+
+class Sample(msgspec.Struct, frozen=True, tag="sample"):
+    """Step `step`, counted from 1. The tasks are named `counter`, `counter` + 1 …, of the start at `epoch`,
+    one of each entry of `families` in turn."""
+
+    step: int
+    epoch: int
+    counter: int
+    families: tuple[str, ...]
+    seed: int
+
+
+class Evaluate(msgspec.Struct, frozen=True, tag="evaluate"):
+    """Measure the policy on held-out tasks after `step` steps."""
+
+    step: int
+
+
+TrainRequest = Sample | Evaluate
+
+
+class Sampled(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A completion as its policy wrote it. `ids` include the end token if `finished`. `log_probs` at the
+    sampling temperature, one per id, where they were asked for."""
+
+    text: str
+    finished: bool
+    ids: tuple[int, ...] = ()
+    log_probs: tuple[float, ...] = ()
+
+
+class OwnGroup(msgspec.Struct, frozen=True):
+    """`scores` are raw, from 0 to 1."""
+
+    task: TaskName
+    question: str
+    completions: tuple[Sampled, ...]
+    scores: tuple[float, ...]
+
+
+class SampledGroups(msgspec.Struct, frozen=True, tag="sampled", omit_defaults=True):
+    """`refused`: tasks that could not be posed or scored, by reason. `cpu`: seconds of this process."""
+
+    groups: tuple[OwnGroup, ...]
+    tokens: int = 0
+    cpu: float = 0.0
+    refused: dict[str, int] = {}
+
+
+class Right(msgspec.Struct, frozen=True):
+    """How many of how many held-out tasks were answered rightly, which ones, and the sum of rewards."""
+
+    right: int
+    total: int
+    reward: float
+    solved: tuple[int, ...] = ()
+
+
+class Evaluated(msgspec.Struct, frozen=True, tag="evaluated"):
+    """By family."""
+
+    families: dict[str, Right]
+    tokens: int = 0
+    cpu: float = 0.0
+
+
+TrainAnswer = SampledGroups | Evaluated
+
+
+class TrainEvidence(msgspec.Struct, frozen=True):
+    """The verifier's finding about a foreign group: one reward per completion."""
+
+    rewards: tuple[float, ...]
+
+
+# Notes: one for each turn, for people, reports and the dashboard.
+
+
+class TrainNote(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one turn did.
+
+    `reward_local` is the mean reward of own completions, `reward_external` that of the foreign ones trained
+    on, and `reward_batch` that of all trained on, which is the paper's figure: filtered foreign groups lift
+    it. `seen` groups arrived and `verified` were scored; of these, `found` were informative and `used`
+    trained on, the oldest after `oldest` steps. `dropped` and `refused` are by reason. `families` has the sum
+    and number of own rewards. `cpu` is seconds of this process, `said` the line for people.
+    """
+
+    turn: int
+    step: int
+    kind: Literal["step", "evaluation", "missed"]
+    own: int = 0
+    own_informative: int = 0
+    reward_local: float | None = None
+    reward_external: float | None = None
+    reward_batch: float | None = None
+    families: dict[str, tuple[float, int]] = {}
+    seen: int = 0
+    pool: int = 0
+    verified: int = 0
+    found: int = 0
+    used: int = 0
+    oldest: int = 0
+    used_authors: tuple[str, ...] = ()
+    dropped: dict[str, int] = {}
+    refused: dict[str, int] = {}
+    loss: float | None = None
+    gradient_norm: float | None = None
+    trained_tokens: int = 0
+    left_out: int = 0
+    parts: dict[str, float] = {}
+    tokens: int = 0
+    cpu: float = 0.0
+    held_out: dict[str, Right] = {}
+    said: str = ""
+
+    @property
+    def reward_held_out(self) -> float | None:
+        """The mean over all held-out tasks of an evaluation; None where the turn was none."""
+        total = sum(right.total for right in self.held_out.values())
+        return sum(right.reward for right in self.held_out.values()) / total if total else None
+
+
+# Summaries: a whole run in numbers.
+
+TrainPoint = tuple[int, float]
+"""A step and a reward."""
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """The effort until an evaluation first reached `reward`: steps, generated tokens, processor seconds."""
+
+    reward: float
+    step: int
+    tokens: int
+    cpu: float
+
+
+class TrainNodeSummary(msgspec.Struct, frozen=True):
+    """`oscillation` is the standard deviation of the smoothed local reward over the second half of the run;
+    `largest_fall` how far the held-out reward fell at most below an earlier one."""
+
+    name: str
+    model: str
+    trains: bool
+    tasks: tuple[str, ...]
+    steps: int
+    reward_local: float | None
+    reward_held_out: float | None
+    reward_held_out_first: float | None
+    reward_external: float | None
+    reward_cumulative: float
+    reward_local_cumulative: float
+    own_groups: int
+    own_informative: int
+    shared_groups: int
+    foreign_seen: int
+    foreign_verified: int
+    foreign_informative: int
+    foreign_used: int
+    oldest_used: int
+    dropped: dict[str, int]
+    refused: dict[str, int]
+    tokens: int
+    trained_tokens: int
+    cpu: float
+    oscillation: float | None
+    largest_fall: float | None
+    costs: list[Cost]
+    families: dict[str, float]
+    curve_local: list[TrainPoint]
+    curve_held_out: list[TrainPoint]
+    curve_batch: list[TrainPoint]
+    ended: str
+    last: str
+
+
+class Spreading(msgspec.Struct, frozen=True):
+    """How held-out tasks went from the first node that solved them to the others. `tasks` were solved by a
+    node and not yet by all at the first evaluation; `median_delay` is in steps, over the nodes that solved
+    them later; `reached_all` is the share that every training node solved at some time."""
+
+    tasks: int
+    median_delay: float | None
+    reached_all: float | None
+
+
+class TrainSummary(msgspec.Struct, frozen=True):
+    application: str
+    finished: bool
+    seed: int
+    nodes: list[TrainNodeSummary]
+    reward_held_out: float | None
+    reward_held_out_first: float | None
+    reward_local: float | None
+    reward_cumulative: float
+    tokens: int
+    cpu: float
+    oscillation: float | None
+    largest_fall: float | None
+    spreading: Spreading
