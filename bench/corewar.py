@@ -108,20 +108,20 @@ def against_pmars(group: str, played: list[Match]) -> list[Row]:
         instructions += executed
     return [
         Row(
-            f"corewar.vs_pmars.{group}",
+            f"options.vs_pmars.{group}",
             theirs / plain,
             "times as fast",
             "pMARS -O2",
             ">= 2.3" if group == "two" else "",
         ),
         Row(
-            f"corewar.vs_pmars.{group}.statistics",
+            f"options.vs_pmars.{group}.statistics",
             theirs / counted,
             "times as fast",
             "pMARS -O2",
             ">= 2.0" if group == "two" else ">= 1.6",
         ),
-        Row(f"corewar.mips.{group}", instructions / plain / 1e6, "instructions/µs"),
+        Row(f"options.mips.{group}", instructions / plain / 1e6, "instructions/µs"),
         Row(f"pmars.mips.{group}", instructions / theirs / 1e6, "instructions/µs"),
     ]
 
@@ -147,11 +147,11 @@ def evaluations() -> list[Row]:
             def evaluate(battles: list[list[Warrior]] = battles, threads: int = threads) -> object:
                 return fight_all(battles, settings, 20, seed=1, statistics=True, threads=threads)
 
-            name = f"corewar.evaluations.{word}.threads_{threads}"
+            name = f"options.evaluations.{word}.threads_{threads}"
             rows.append(Row(name, len(battles) / seconds_of(evaluate), "evaluations/s"))
         rows.append(
             Row(
-                f"corewar.threads.{word}",
+                f"options.threads.{word}",
                 rows[-1].value / rows[-2].value,
                 "times as fast on 2 threads",
                 "1 thread",

@@ -12,9 +12,9 @@ import msgspec
 
 from bench.row import Row
 from shoal.evolve import Candidate, Domain
-from shoal.evolve.running import run
+from shoal.evolve.crew import run
 from shoal.evolve.settings import EvolveSettings
-from shoal.evolve.steps import Answer, Close, Closed, Open, Opened, Program, Propose, Proposed, Request
+from shoal.runs.search import Answer, Close, Closed, Open, Opened, Program, Propose, Proposed, Request
 from shoal.runs.journal import read
 from shoal.runs.records import Answered, Asked, content_of
 
@@ -49,13 +49,13 @@ def battles_of(folder: Path, settings: EvolveSettings) -> tuple[dict[Battle, lis
                 opponents, seed = tuple(one.source for one in request.opponents), request.seed
                 programs = [*request.entrants, *(visitor.program for visitor in request.visitors)]
             elif isinstance(request, Close) and isinstance(answer, Closed):
-                found[request.seed, settings.retest_battles, opponents] += [
+                found[request.seed, settings.retest_repeats, opponents] += [
                     one.source for one in request.finalists
                 ]
             elif isinstance(request, Propose) and isinstance(answer, Proposed) and answer.evaluation:
                 programs = [Program(answer.digest, answer.source)]
                 proposals += 1
-            found[seed, settings.battles, opponents] += [one.source for one in programs]
+            found[seed, settings.repeats, opponents] += [one.source for one in programs]
     return found, proposals
 
 

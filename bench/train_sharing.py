@@ -21,7 +21,7 @@ from unittest.mock import patch
 from bench.row import Row
 from shoal.node.node import Node
 from shoal.swarm.exchange import Exchange
-from shoal.train.running import run
+from shoal.train.crew import run
 from shoal.train.settings import TrainSettings
 from shoal.train.trainer import Trainer
 

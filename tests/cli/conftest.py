@@ -9,8 +9,8 @@ from typing import NamedTuple
 import pytest
 
 from shoal.cli import main
-from shoal.evolve.running import run as run_search
-from shoal.train.running import run as run_training
+from shoal.evolve.crew import run as run_search
+from shoal.train.crew import run as run_training
 from tests.evolve.small import small as small_search
 from tests.train.small import small as small_training
 

@@ -18,7 +18,7 @@ from tests.cli.conftest import Shoal
 
 SMALL = (
     "--models", "builtin:bomber,builtin:replicator", "--calls", "12", "--rounds", "2", "--seeds", "1",
-    "--set", "corewar.cycles=500", "--set", "battles=2", "--set", "retest_battles=2", "--workers", "2",
+    "--set", "options.cycles=500", "--set", "repeats=2", "--set", "retest_repeats=2", "--workers", "2",
 )  # fmt: skip
 FEW = ("--arms", "solo,heterogeneous")
 

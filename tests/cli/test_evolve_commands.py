@@ -24,8 +24,8 @@ from tests.processes import started, turns_of, wait_until
 __all__ = ["started"]
 
 QUICK = (
-    "--set", "corewar.core_size=800", "--set", "corewar.cycles=800", "--set", "corewar.length=20",
-    "--set", "corewar.distance=20", "--set", "battles=3",
+    "--set", "options.core_size=800", "--set", "options.cycles=800", "--set", "options.length=20",
+    "--set", "options.distance=20", "--set", "repeats=3",
 )  # fmt: skip
 
 
@@ -95,15 +95,15 @@ def test_a_dry_run_prints_settings_that_can_be_given_back(shoal: Shoal, tmp_path
     [
         (("--models", "gpt-5"), "models[0]: 'gpt-5' does not say what kind of model it is"),
         (("--set", "warmstart=3"), "warmstart: there is no such setting. Did you mean warm_start?"),
-        (("--set", "corewar.core_size=50"), "length 100 is more than the core size 50"),
+        (("--set", "options.core_size=50"), "length 100 is more than the core size 50"),
         (("--in-process", "--join", "tcp/host:1"), "--in-process has no network"),
         (("no-such-file.toml",), "the config cannot be read"),
         (("--held-out", "no-such-folder"), "no-such-folder is not a folder"),
         (("--set", "domain=os:system"), "name a subclass of shoal.evolve.Domain"),
         (("--set", "sharing=perhaps"), "sharing: 'perhaps' is none of both, off, opponents, seeds"),
         (("--set", "dollars=inf"), "dollars: inf is not a finite number"),
-        (("--set", "corewar.axes=[]"), "corewar.axes: name one or more"),
-        (("--set", 'corewar.axes=["spawned","spawned"]'), "corewar.axes: spawned, spawned: name each"),
+        (("--set", "options.axes=[]"), "options.axes: name one or more"),
+        (("--set", 'corewar.axes=["spawned","spawned"]'), "options.axes: spawned, spawned: name each"),
         (("--set", 'prices={"builtin:bomber"=[-1,2]}'), "prices.builtin:bomber: -1 and 2"),
         (("--rounds", "6", "--calls", "20"), "give 5 rounds at most, or 24 calls"),
         (

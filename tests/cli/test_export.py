@@ -14,7 +14,7 @@ import pytest
 from shoal.corewar import Settings, assemble
 from shoal.runs import Journal, read
 from shoal.runs.tables import as_cell, write_table
-from shoal.train.running import run as run_training
+from shoal.train.crew import run as run_training
 from tests.cli.conftest import Shoal
 from tests.evolve.small import RULES
 from tests.train.small import small

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from shoal.cli.applications import application_of
+from shoal.applications import application_of
 from shoal.errors import RunError
 from tests.cli.conftest import Shoal
 

@@ -18,8 +18,8 @@ from shoal.confine import sandbox, seccomp
 from shoal.tasks.confined import WorkerVerifier
 from shoal.tasks.registry import canonical_parameters
 from shoal.tasks.verifier import Problem, Scored
-from tests.tasks.asking import score
 from tests.confine.attacks import ATTACKS, BLOCKED, SUCCEEDED
+from tests.tasks.asking import score
 
 HERE = Path(__file__).parent
 MUST_WORK = os.environ.get("CI") == "true" and sys.platform == "linux" and platform.machine() == "x86_64"

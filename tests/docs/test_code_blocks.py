@@ -135,8 +135,8 @@ def test_commands_in_the_running_text_are_read_by_the_real_parser() -> None:
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files that the pages speak of, and a small run wherever they speak of one."""
-    from shoal.evolve.running import run as search
-    from shoal.train.running import run as train
+    from shoal.evolve.crew import run as search
+    from shoal.train.crew import run as train
 
     folder = tmp_path_factory.mktemp("desk")
     warriors = ROOT / "src" / "shoal" / "corewar" / "warriors"
@@ -155,7 +155,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     models = ("builtin:bomber", "builtin:replicator")
     searched, trained = folder / "runs" / "evolve-…", folder / "runs" / "train-…"
-    settings = EvolveSettings(models=models, calls=12, rounds=2, battles=2)
+    settings = EvolveSettings(models=models, calls=12, rounds=2, repeats=2)
     assert search(settings, searched, in_process=True) == "finished"
     tables = TrainSettings(nodes=2, models=("table:small", "table:even"), steps=3)
     assert train(tables, trained, in_process=True) == "finished"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from shoal.corewar import Settings
 from shoal.evolve.domains.corewar import CoreWar
 from shoal.evolve.history import NodeHistory, read_history
 from shoal.evolve.prompts import Prompts, generic_prompts
-from shoal.evolve.running import load_settings
-from shoal.evolve.settings import CoreWarRules, EvolveSettings
+from shoal.evolve.settings import EvolveSettings
+from shoal.runs import load_settings
 
-RULES = CoreWarRules(core_size=800, cycles=800, processes=100, length=20, distance=20)
+RULES = {"core_size": 800, "cycles": 800, "processes": 100, "length": 20, "distance": 20}
 FOUR = ("builtin:bomber", "builtin:replicator", "builtin:scanner", "builtin:random")
 
 
@@ -21,15 +22,15 @@ def small(**changes: Any) -> EvolveSettings:
         "models": FOUR,
         "calls": 96,
         "rounds": 3,
-        "battles": 3,
-        "retest_battles": 3,
-        "corewar": RULES,
+        "repeats": 3,
+        "retest_repeats": 3,
+        "options": RULES,
     }
     return EvolveSettings(**{**chosen, **changes})
 
 
 def histories(folder: Path) -> list[NodeHistory]:
-    settings = load_settings(folder)
+    settings = load_settings(EvolveSettings, folder)
     return read_history(settings, folder, settings.open_domain())
 
 
@@ -45,6 +46,10 @@ class Brief(CoreWar):
         super().__init__(
             Settings(core_size=800, cycles=800, processes=100, length=20, distance=20, stop="play-on")
         )
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any], *, threads: int | None = None) -> Self:
+        return cls()
 
     @property
     def prompts(self) -> Prompts:  # type: ignore[override]

@@ -8,7 +8,7 @@ from shoal.corewar import assemble, fight, hill
 from shoal.errors import CandidateError, ConfigError, DomainError
 from shoal.evolve import Archive, Candidate, Origin, elite_of, find_domain, generality
 from shoal.evolve.conformance import check_domain
-from shoal.evolve.domains.corewar import LENGTH, OPCODES, CoreWar
+from shoal.evolve.domains.corewar import CoreWar
 
 IMP = "mov.i $0, $1"
 SUICIDE = "dat 0, 0"
@@ -110,7 +110,7 @@ def test_duels_and_generality(domain: CoreWar) -> None:
 
 
 def test_other_axes_and_the_registry() -> None:
-    domain = find_domain("corewar", axes=(LENGTH, OPCODES))
+    domain = find_domain("corewar", {"axes": ["length", "opcodes"]})
     candidate = domain.parse(SPLITTER)
     (found,) = domain.evaluate([candidate], [], rounds=1)
     archive = Archive(domain.axes, found.evaluator)

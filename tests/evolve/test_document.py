@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from shoal.evolve.settings import CoreWarRules, EvolveSettings
+from shoal.evolve.domains.corewar import CoreWarOptions
+from shoal.evolve.settings import EvolveSettings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "evolve.md").read_text()
 
@@ -28,7 +29,7 @@ def test_every_setting_is_in_the_table_with_its_default() -> None:
         found = re.findall(r"`\[?(\w+)\]?`", names)
         shown = [value.strip(" `").removesuffix(" s") for value in values.split(", ")]
         defaults |= dict(zip(found, shown if len(shown) == len(found) else shown * len(found), strict=True))
-    internal = {"checkpoint_every", "prices"}
+    internal = {"application", "checkpoint_every", "prices"}
     assert defaults.keys() == set(EvolveSettings.__struct_fields__) - internal
     settings = EvolveSettings()
     for name, shown in defaults.items():
@@ -40,4 +41,4 @@ def test_every_setting_is_in_the_table_with_its_default() -> None:
             assert {shown, shown.removesuffix(".0")} & {written}, (
                 f"{name}: the page says {shown}, it is {written}"
             )
-    assert all(f"`{name}`" in PAGE for name in CoreWarRules.__struct_fields__)
+    assert all(f"`{name}`" in PAGE for name in CoreWarOptions.__struct_fields__)

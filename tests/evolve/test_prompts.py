@@ -11,9 +11,9 @@ from shoal.corewar import Modifier, Opcode, assemble, hill
 from shoal.corewar.instruction import MODE_SYMBOLS
 from shoal.corewar.redcode import assemble_with_warnings
 from shoal.errors import ConfigError
-from shoal.evolve import Prompt, find_domain
+from shoal.evolve import Template, find_domain
 from shoal.evolve.domains.corewar import CoreWar
-from shoal.evolve.prompts import PROGRAM_SHOWN, generic_prompts, load_prompt, load_prompts, redcode_grammar
+from shoal.evolve.prompts import PROGRAM_SHOWN, generic_prompts, load_prompts, load_template, redcode_grammar
 from tests.evolve.gbnf import draw, rules_of
 
 PROMPTS = load_prompts("corewar")
@@ -70,7 +70,7 @@ def test_default_modifiers_are_as_the_reference_says() -> None:
 
 def test_a_request_records_its_texts() -> None:
     request = PROMPTS.ask_mutate("mov 0, 1\n")
-    assert request.prompts == (PROMPTS.system.id, PROMPTS.mutate.id)
+    assert request.templates == (PROMPTS.system.id, PROMPTS.mutate.id)
     assert re.fullmatch(r"corewar-mutate@\d+:[0-9a-f]{12}", PROMPTS.mutate.id)
     assert request.task == "mutate"
     assert "```redcode\nmov 0, 1\n```" in request.user
@@ -82,7 +82,7 @@ def test_blind_shows_no_fitness_and_informed_does() -> None:
     assert "battle" not in blind.user
     assert "Its share is 0.7." in informed.user
     assert blind.system == informed.system
-    assert blind.prompts != informed.prompts
+    assert blind.templates != informed.templates
 
 
 def test_what_is_filled_in_is_not_filled_in_again() -> None:
@@ -97,9 +97,9 @@ def test_a_request_is_bounded() -> None:
 
 def test_mistakes_are_named() -> None:
     with pytest.raises(ConfigError, match="places"):
-        Prompt("x", 1, "{{program}}").render()
+        Template("x", 1, "{{program}}").render()
     with pytest.raises(ConfigError, match="no prompt is called"):
-        load_prompt("nothing")
+        load_template("nothing")
 
 
 def test_generic_prompts_have_their_places() -> None:

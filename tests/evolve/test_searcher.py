@@ -16,17 +16,16 @@ from hypothesis import strategies as st
 from shoal.errors import ConfigError, ModelServerError
 from shoal.evolve import asking
 from shoal.evolve.champion import Champion, champion_kinds
+from shoal.evolve.crew import run, take_seat
 from shoal.evolve.history import NodeHistory
-from shoal.evolve.learning import PEER
-from shoal.evolve.running import run
-from shoal.evolve.search_state import MOST_WAITING_OF_AUTHOR, Course
-from shoal.evolve.seat import take_seat
-from shoal.evolve.settings import CoreWarRules, EvolveSettings
-from shoal.evolve.steps import Migrant, Program
-from shoal.models import Answer, Request
+from shoal.evolve.placer import PEER
+from shoal.evolve.settings import EvolveSettings
+from shoal.evolve.state import MOST_WAITING_OF_AUTHOR, Course
+from shoal.models import ChatAnswer, ChatRequest
 from shoal.models.protocol import Instant
 from shoal.runs import RunFolder, to_toml
 from shoal.runs.journal import read
+from shoal.runs.search import Migrant, Program
 from shoal.swarm.authors import Received
 from tests.evolve.small import Brief, archives, histories, small
 from tests.node.scripted import ScriptedExchange
@@ -43,12 +42,12 @@ class Unreliable(Instant):
         self.model = model
         self.calls = 0
 
-    def answer_now(self, request: Request) -> Answer:
+    def answer_now(self, request: ChatRequest) -> ChatAnswer:
         self.calls += 1
         drawn = random.Random(f"{request.sampling.seed} {self.calls}").random()
         if drawn < 0.2:
             raise ModelServerError("the server is on fire")
-        return Answer("no program", self.spec) if drawn < 0.5 else self.model.answer_now(request)
+        return ChatAnswer("no program", self.spec) if drawn < 0.5 else self.model.answer_now(request)
 
 
 def found(folder: Path, settings: EvolveSettings) -> list[NodeHistory]:
@@ -125,7 +124,7 @@ def test_every_round_gets_its_share_of_the_calls(tmp_path: Path) -> None:
     (node,) = found(tmp_path / "run", small(models=("builtin:bomber",), calls=50))
     by_round = [0, 0, 0]
     for event in node.events:
-        by_round[event.happened.round] += event.happened.step == "propose"
+        by_round[event.note.round] += event.note.step == "propose"
     assert by_round == [16, 17, 17]
 
 
@@ -150,14 +149,14 @@ def test_coverage_never_falls_within_a_round_and_an_elite_leaves_only_for_a_bett
     for node in found(tmp_path / "run", small(calls=120)):
         held: dict[tuple[int, ...], float] = {}
         for event in node.events:
-            if event.happened.step == "open":
+            if event.note.step == "open":
                 held = {}
             before = len(held)
             for placed in event.fills:
                 assert placed.fitness >= held.get(placed.cell, 0.0)
                 held[placed.cell] = placed.fitness
             assert len(held) >= before
-            assert event.happened.step == "drain" or event.happened.cells == len(held)
+            assert event.note.step == "drain" or event.note.cells == len(held)
 
 
 def test_a_duplicate_is_found_by_its_canonical_text_and_not_evaluated(
@@ -167,16 +166,16 @@ def test_a_duplicate_is_found_by_its_canonical_text_and_not_evaluated(
     spelled = ["mov.i $0, $3", ";name other\nmov 0, 3", "start mov $0, $3 ; hello\nend start"]
 
     class Repeating(Instant):
-        def answer_now(self, request: Request) -> Answer:
-            return Answer(random.Random(request.sampling.seed).choice(spelled), self.spec)
+        def answer_now(self, request: ChatRequest) -> ChatAnswer:
+            return ChatAnswer(random.Random(request.sampling.seed).choice(spelled), self.spec)
 
     monkeypatch.setattr(asking.Asker, "_open_model", lambda asker: Repeating("builtin:bomber"))
-    settings = small(models=("builtin:bomber",), calls=30, rounds=2, look_ahead=1, warm_start=0, battles=5)
+    settings = small(models=("builtin:bomber",), calls=30, rounds=2, look_ahead=1, warm_start=0, repeats=5)
     (node,) = found(tmp_path / "run", settings)
     # The second round opens with the first one's champion, so that nothing at all is new in it.
     assert node.duplicates == 29 if node.state.course.champions[0].origin.model == "builtin:bomber" else 28
-    proposals = [event for event in node.events if event.happened.step == "propose"]
-    assert {event.happened.result for event in proposals} <= {"new", "improved", "rejected", "duplicate"}
+    proposals = [event for event in node.events if event.note.step == "propose"]
+    assert {event.note.result for event in proposals} <= {"new", "improved", "rejected", "duplicate"}
 
 
 def test_the_champion_is_chosen_on_seeds_that_nobody_was_selected_by(tmp_path: Path) -> None:
@@ -202,10 +201,10 @@ def test_early_stop_counts_the_warriors(tmp_path: Path) -> None:
     """With DRQ's bare threshold a tie (1.0) would end every round at once; with the scaled one it does not,
     and what a stopped round leaves goes to the next."""
     (node,) = found(tmp_path / "a", small(models=("builtin:replicator",), calls=60, early_stop=0.99))
-    assert sum(event.happened.step == "propose" for event in node.events) == 60
-    assert max(event.happened.best or 0 for event in node.events) > 0.99
+    assert sum(event.note.step == "propose" for event in node.events) == 60
+    assert max(event.note.best or 0 for event in node.events) > 0.99
     (stopped,) = found(tmp_path / "b", small(models=("builtin:replicator",), calls=60, early_stop=0.3))
-    assert sum(event.happened.step == "propose" for event in stopped.events) < 60
+    assert sum(event.note.step == "propose" for event in stopped.events) < 60
 
 
 def test_fresh_only_mutates_nothing(tmp_path: Path) -> None:
@@ -224,9 +223,9 @@ def test_a_model_learns_how_the_parent_did_only_in_the_informed_mode(
     shown: list[str] = []
 
     class Listening(Instant):
-        def answer_now(self, request: Request) -> Answer:
+        def answer_now(self, request: ChatRequest) -> ChatAnswer:
             shown.append(request.messages[-1].text)
-            return Answer(f"mov.i $0, ${len(shown)}\n", self.spec)
+            return ChatAnswer(f"mov.i $0, ${len(shown)}\n", self.spec)
 
     monkeypatch.setattr(asking.Asker, "_open_model", lambda asker: Listening("builtin:bomber"))
     found(tmp_path / "run", small(models=("builtin:bomber",), calls=20, new_share=0.0, informed=informed))
@@ -237,12 +236,12 @@ def test_a_model_learns_how_the_parent_did_only_in_the_informed_mode(
 
 def test_opponents_keep_the_core_layout_legal(tmp_path: Path) -> None:
     """Forty champions would not fit into this core."""
-    rules = small().corewar
+    rules = small().options
     settings = small(
-        models=("builtin:bomber",) * 3, calls=90, rounds=10, corewar=rules, history=40, most_opponents=4
+        models=("builtin:bomber",) * 3, calls=90, rounds=10, options=rules, history=40, most_opponents=4
     )
     for node in found(tmp_path / "run", settings):
-        assert max(event.happened.warriors for event in node.events) == 5
+        assert max(event.note.opponents or 0 for event in node.events) == 4
 
 
 # The swarm.
@@ -350,7 +349,7 @@ def test_a_cassette_gives_the_same_archives_whatever_answers_first(
         return ask(asker, *arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(asking.Asker, "ask", late)
-    monkeypatch.setattr(asking, "_as_builtin", None)  # no model is there any more
+    monkeypatch.setattr(asking, "BuiltinModel", None)  # no model is there any more
     found(tmp_path / "replayed", small(replay=str(tmp_path / "recorded"), calls=60, look_ahead=6))
     assert archives(tmp_path / "recorded") == archives(tmp_path / "replayed")
 
@@ -424,19 +423,19 @@ class Shapeless(Brief):
             "rounds: 5 rounds, but a node has 4 of the 19 calls: give 4 rounds at most, or 20",
         ),
         ({"prices": {"builtin:bomber": (-1.0, 2.0)}}, "prices.builtin:bomber: -1 and 2: give dollars"),
-        ({"corewar": CoreWarRules(axes=())}, "corewar.axes: name one or more of spawned"),
+        ({"options": {"axes": ()}}, "options.axes: name one axis or more, each once: known are spawned"),
         (
-            {"corewar": CoreWarRules(axes=("spawned", "spawned"))},
-            "corewar.axes: spawned, spawned: name each axis once",
+            {"options": {"axes": ("spawned", "spawned")}},
+            "options.axes: name one axis or more, each once",
         ),
         (
-            {"domain": "tests.evolve.test_searcher:Shapeless", "models": ("fake:x",)},
+            {"domain": "tests.evolve.test_searcher:Shapeless", "models": ("fake:x",), "options": {}},
             "domain: tests.evolve.test_searcher:Shapeless needs one or more axes",
         ),
         ({"opponents": ("nobody",)}, "nobody"),
-        ({"opponents": ("imp", "clear", "stream"), "corewar": CoreWarRules(core_size=250)}, "room for 1"),
-        ({"corewar": CoreWarRules(length=200)}, "distance"),
-        ({"corewar": CoreWarRules(axes=("spawned", "colour"))}, "colour"),
+        ({"opponents": ("imp", "clear", "stream"), "options": {"core_size": 250}}, "room for 1"),
+        ({"options": {"length": 200}}, "distance"),
+        ({"options": {"axes": ("spawned", "colour")}}, "colour"),
     ],
 )
 def test_illegal_settings_are_named(changes: dict[str, object], words: str) -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from shoal.evolve.crew import SearchCrew
+from shoal.evolve.crew import SearchCrew, run
 from shoal.evolve.history import read_history
 from shoal.evolve.metrics import coverage, qd_score
-from shoal.evolve.running import Progress, run
 from shoal.node import Stop
+from shoal.node.standing import Progress
 from shoal.runs import read
 from tests.evolve.small import small
 
@@ -27,11 +27,11 @@ def test_the_figures_are_those_of_the_archives(tmp_path: Path) -> None:
         assert (node.round, node.rounds, node.ended, node.done) == (4, 4, True, 1.0)
         assert node.coverage == coverage(history.archive)
         assert node.qd_score == pytest.approx(qd_score(history.archive))
-        assert node.work * settings.battles == history.battles, "as many battles for a retest, here"
+        assert node.work * settings.repeats == history.plays, "as many battles for a retest, here"
         assert node.traffic.peers == 1
         assert node.traffic.received == history.received > 0
         assert node.traffic.shared == 4
-        opened = [event.happened for event in history.events if event.happened.step == "open"]
+        opened = [event.note for event in history.events if event.note.step == "open"]
         assert node.traffic.used == sum(one.visitors for one in opened), "all of them may enter the archive"
         assert node.seconds_left == 0.0
 
@@ -69,7 +69,7 @@ def test_a_resumed_run_goes_on_where_it_stood(tmp_path: Path) -> None:
 
     def until_half(progress: Progress) -> None:
         seen.append(progress)
-        if progress.calls >= 20:
+        if progress.done >= 20:
             stop.request("enough")
 
     assert run(settings, folder, in_process=True, stop=stop, progress=until_half) == "enough"

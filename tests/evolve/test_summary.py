@@ -12,12 +12,12 @@ from shoal.errors import ConfigError, RunError
 from shoal.evolve import Elite, load
 from shoal.evolve.cells import holder_of
 from shoal.evolve.common import common_evaluations, fight_held_out, merge_in_common, read_programs
-from shoal.evolve.exporting import export_search
+from shoal.evolve.crew import run
+from shoal.evolve.export import export_search
 from shoal.evolve.merging import merge_runs
 from shoal.evolve.metrics import merge_raw
-from shoal.evolve.running import run
-from shoal.evolve.settings import CoreWarRules
-from shoal.evolve.summary import MOST_POINTS, Summary, summarise
+from shoal.evolve.summary import MOST_POINTS, summarise
+from shoal.runs.search import SearchSummary
 from tests.evolve.small import histories, small
 
 
@@ -29,11 +29,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def summary(folder: Path) -> Summary:
+def summary(folder: Path) -> SearchSummary:
     return summarise(folder)
 
 
-def test_raw_numbers_are_those_of_the_merged_archives(folder: Path, summary: Summary) -> None:
+def test_raw_numbers_are_those_of_the_merged_archives(folder: Path, summary: SearchSummary) -> None:
     best: dict[tuple[int, ...], float] = {}
     for node in histories(folder):
         assert node.archive is not None
@@ -46,7 +46,7 @@ def test_raw_numbers_are_those_of_the_merged_archives(folder: Path, summary: Sum
     assert summary.best == max(best.values())
 
 
-def test_common_numbers_depend_on_the_programs_alone(folder: Path, summary: Summary) -> None:
+def test_common_numbers_depend_on_the_programs_alone(folder: Path, summary: SearchSummary) -> None:
     domain = small().open_domain()
     elites = {elite.digest: elite for node in histories(folder) if node.archive for elite in node.archive}
     evaluations = common_evaluations(domain, list(elites.values()))
@@ -58,14 +58,14 @@ def test_common_numbers_depend_on_the_programs_alone(folder: Path, summary: Summ
 
 
 def test_the_common_opponents_do_not_depend_on_the_run() -> None:
-    other = small(seed=99, opponents=("dwarf",), battles=7, rounds=9)
+    other = small(seed=99, opponents=("dwarf",), repeats=7, rounds=9)
     domain = small().open_domain()
     program = domain.parse(domain.starters()["imp"])
     one = Elite(program.digest, program.source, ())
     assert common_evaluations(domain, [one]) == common_evaluations(other.open_domain(), [one])
 
 
-def test_counts_add_up(summary: Summary) -> None:
+def test_counts_add_up(summary: SearchSummary) -> None:
     assert summary.finished
     assert summary.calls == sum(node.calls for node in summary.nodes) == 160
     assert all(node.proposals == node.valid == 40 for node in summary.nodes)
@@ -78,10 +78,10 @@ def test_counts_add_up(summary: Summary) -> None:
     assert summary.shared_bytes > 0
     assert summary.microdollars == 0
     assert {cell.model for cell in summary.cells_raw} <= {*small().models, "starter"}
-    assert msgspec.json.decode(msgspec.json.encode(summary), type=Summary) == summary
+    assert msgspec.json.decode(msgspec.json.encode(summary), type=SearchSummary) == summary
 
 
-def test_the_curve_ends_where_the_run_does(summary: Summary) -> None:
+def test_the_curve_ends_where_the_run_does(summary: SearchSummary) -> None:
     calls = [point.calls for point in summary.curve]
     assert calls == sorted(calls)
     assert len(calls) <= MOST_POINTS + 1
@@ -90,10 +90,10 @@ def test_the_curve_ends_where_the_run_does(summary: Summary) -> None:
     assert last.qd_score == pytest.approx(summary.qd_score)
 
 
-def test_held_out_programs(folder: Path, summary: Summary, tmp_path: Path) -> None:
+def test_held_out_programs(folder: Path, summary: SearchSummary, tmp_path: Path) -> None:
     held = summary.held_out
     assert held is not None
-    assert held.wins + held.ties + held.losses == held.warriors == len(held.per_opponent) == 4
+    assert held.wins + held.ties + held.losses == held.opponents == len(held.per_opponent) == 4
     (tmp_path / "still.red").write_text("jmp 0\n")
     (tmp_path / "dies.red").write_text("dat 0, 0\n")
     (tmp_path / "prose.txt").write_text("this is no program, but it was in the folder\n")
@@ -104,7 +104,7 @@ def test_held_out_programs(folder: Path, summary: Summary, tmp_path: Path) -> No
     again = summarise(folder, tmp_path).held_out
     assert again is not None
     assert again.name == str(tmp_path)
-    assert again.warriors == 2
+    assert again.opponents == 2
     with pytest.raises(ConfigError, match="cannot be read"):
         read_programs(tmp_path / "nowhere")
 
@@ -122,7 +122,7 @@ def test_the_best_program_is_told_as_its_maker_wrote_it(tmp_path: Path) -> None:
     assert ";name bomber" in source
     assert source == holder_of(tmp_path / "run", cell).program.source
     export_search(tmp_path / "run", tmp_path / "out")
-    (file,) = (tmp_path / "out" / "warriors").glob(f"*-{best.digest[:12]}.red")
+    (file,) = (tmp_path / "out" / "programs").glob(f"*-{best.digest[:12]}.red")
     assert file.read_text() == source
 
 
@@ -156,7 +156,7 @@ def test_merging_runs_is_commutative_and_idempotent(folder: Path, tmp_path: Path
 
 def test_runs_of_other_rules_are_not_merged(folder: Path, tmp_path: Path) -> None:
     run(
-        small(calls=8, rounds=1, corewar=CoreWarRules(core_size=400, cycles=400, length=20, distance=20)),
+        small(calls=8, rounds=1, options={"core_size": 400, "cycles": 400, "length": 20, "distance": 20}),
         tmp_path / "x",
         in_process=True,
     )

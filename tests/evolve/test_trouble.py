@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from shoal.errors import ConfigError, RunError
-from shoal.evolve.running import NodeProgress, Progress, run
+from shoal.evolve.crew import SearchStanding, run
 from shoal.evolve.settings import EvolveSettings
 from shoal.node import Stop
+from shoal.node.standing import Progress
 from shoal.runs import parse
 from tests.evolve.small import archives, histories, small
 from tests.models.server import Misbehaving
@@ -19,8 +20,8 @@ from tests.models.server import Misbehaving
 GOOD = "builtin:bomber"
 
 
-def ended(folder: Path, settings: EvolveSettings) -> tuple[str, dict[str, NodeProgress]]:
-    seen: list[Progress] = []
+def ended(folder: Path, settings: EvolveSettings) -> tuple[str, dict[str, SearchStanding]]:
+    seen: list[Progress[SearchStanding]] = []
     reason = run(settings, folder, in_process=True, progress=seen.append)
     return reason, {node.model: node for node in seen[-1].nodes}
 
@@ -131,7 +132,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
     stop = Stop()
 
     def watch(progress: Progress) -> None:
-        if progress.calls >= 10:
+        if progress.done >= 10:
             stop.request("enough")
 
     settings = small(calls=480)  # long enough that somebody looks at it before it has ended
@@ -159,11 +160,12 @@ def test_another_run_in_the_folder_is_not_touched(tmp_path: Path) -> None:
         ("rouns = 3", "rouns: there is no such setting. Did you mean rounds?"),
         ("new_share = 2.0", "new_share"),
         ('sharing = "some"', "sharing"),
-        ("[corewar]\ncore = 3", "corewar.core: there is no such setting"),
+        ("[corewar]\ncore_size = 800", "corewar: there is no such setting. It is called options now."),
+        ("battles = 3", "battles: there is no such setting. It is called repeats now."),
         ("calls = -1", "calls"),
         ("calls = 1_000_000_001", "calls: Expected `int` <= 1000000000"),
         ("rounds = 1_000_001", "rounds: Expected `int` <= 1000000"),
-        ("battles = 100_001", "battles: Expected `int` <= 100000"),
+        ("repeats = 100_001", "repeats: Expected `int` <= 100000"),
         ("look_ahead = 1001", "look_ahead: Expected `int` <= 1000"),
     ],
 )

@@ -10,7 +10,7 @@ from shoal.node import Call, Delayed, Node, NodeSettings
 from shoal.node.example import Hypotenuses, Known, Legs, Search, Triangle, search_legs
 from shoal.runs import Checkpoints, JournalLike, MemoryJournal, derive
 from shoal.runs.records import Content, content_of
-from shoal.swarm.authors import Received
+from shoal.swarm.authors import Place, Received
 
 LIMIT = 24
 
@@ -36,8 +36,8 @@ class ScriptedExchange:
     def gather(self, limit: int | None = None) -> list[Received]:
         return self.batches.pop(0) if self.batches else []
 
-    def credit(self, received: Received, outcome: str, reason: str = "") -> None:
-        self.credits.append((received.seq, outcome, reason))
+    def credit(self, author: str, place: Place, outcome: str, reason: str = "") -> None:
+        self.credits.append((place.seq, outcome, reason))
 
 
 def out_of_order(call: Call) -> float:

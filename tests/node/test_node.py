@@ -34,9 +34,10 @@ def test_everything_is_journaled_before_it_is_used() -> None:
             assert len(contents(journal, VerdictGiven)) >= len(judged)
             return super().absorb(state, turn, own, judged)
 
-        def verify(self, state, turn, received):  # type: ignore[no-untyped-def]
-            assert any(content.seq == received.seq for content in contents(journal, Arrived))
-            return super().verify(state, turn, received)
+        def verify(self, state, turn, batch):  # type: ignore[no-untyped-def]
+            journaled = {content.seq for content in contents(journal, Arrived)}
+            assert {received.seq for received in batch} <= journaled
+            return super().verify(state, turn, batch)
 
     def answer(state: Known, search: Search) -> Reply[Legs]:
         assert contents(journal, Asked)[-1].turn == len(contents(journal, Asked))
@@ -180,15 +181,20 @@ def test_foreign_items_are_verified_here_and_credited() -> None:
 
 def test_nothing_foreign_stops_a_node() -> None:
     class Fragile(Hypotenuses):
-        def verify(self, state: Known, turn: Turn, received: Received) -> Verdict[None]:
-            raise RecursionError("deep: very deep")
+        def verify(self, state, turn, batch):  # type: ignore[no-untyped-def]
+            if any(one.item.hypotenuse == 5 for one in batch):
+                raise RecursionError("deep: very deep")
+            return super().verify(state, turn, batch)
 
-    exchange = ScriptedExchange([[received(5, (3, 4))]])
+    exchange = ScriptedExchange([[received(10, (6, 8), 1), received(5, (3, 4), 2), received(13, (5, 12), 3)]])
     journal = MemoryJournal()
-    run(make_node(journal, exchange, application=Fragile(LIMIT)))
-    (verdict,) = contents(journal, VerdictGiven)
-    assert verdict.reason == "the verifier raised RecursionError: deep: very deep"
-    assert exchange.credits == [(1, "rejected", "the verifier raised RecursionError")]
+    node = make_node(journal, exchange, application=Fragile(LIMIT))
+    run(node)
+    verdicts = contents(journal, VerdictGiven)
+    assert [one.accepted for one in verdicts] == [True, False, True], "one bad item takes no other with it"
+    assert verdicts[1].reason == "the verifier raised RecursionError: deep: very deep"
+    assert (2, "rejected", "the verifier raised RecursionError") in exchange.credits
+    assert node.state.taught == 2
 
 
 def test_an_item_that_cannot_be_journaled_is_refused_and_the_node_goes_on() -> None:
@@ -219,12 +225,12 @@ class Lazy(Hypotenuses):
         return state
 
     def gather(
-        self, state: Any, turn: Turn, arrived: Sequence[Received]
-    ) -> Generator[Received, Verdict[None], None]:
+        self, state: Any, turn: Turn, arrived: Sequence[Received[Triangle]]
+    ) -> Generator[Sequence[Received[Triangle]], Sequence[Verdict[None]], None]:
         state.pool += arrived
         found = 0
         while turn.number % 3 == 0 and state.pool and found < 2:
-            verdict = yield state.pool.pop(turn.random("walk").randrange(len(state.pool)))
+            (verdict,) = yield [state.pool.pop(turn.random("walk").randrange(len(state.pool)))]
             found += verdict.accepted
 
 

@@ -7,7 +7,7 @@ import pytest
 from shoal.errors import RunError
 from shoal.node import Node, Reply, Turn
 from shoal.node.example import Hypotenuses, Known, Legs, Search, Triangle, search_legs
-from shoal.runs import Checkpoints, MemoryJournal, sum_up
+from shoal.runs import Checkpoints, Ledger, MemoryJournal, sum_up
 from shoal.runs.records import Arrived, Asked, Shared, Started
 from tests.node.scripted import (
     LIMIT,
@@ -243,8 +243,8 @@ def test_an_application_that_restores_nothing_says_so(tmp_path: Path) -> None:
 
 
 def test_randomness_is_of_the_turn_and_not_of_the_process() -> None:
-    one, other = Turn(4, 0.0, 1, "a"), Turn(4, 9.0, 1, "a")
+    one, other = Turn(4, 0.0, 1, "a", Ledger()), Turn(4, 9.0, 1, "a", Ledger())
     assert one.random("x").random() == other.random("x").random()
     assert one.random("x").random() != one.random("y").random()
-    assert one.random("x").random() != Turn(5, 0.0, 1, "a").random("x").random()
-    assert one.random("x").random() != Turn(4, 0.0, 1, "b").random("x").random()
+    assert one.random("x").random() != Turn(5, 0.0, 1, "a", Ledger()).random("x").random()
+    assert one.random("x").random() != Turn(4, 0.0, 1, "b", Ledger()).random("x").random()

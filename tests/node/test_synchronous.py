@@ -60,18 +60,17 @@ class Training:
 
     def gather(
         self, state: Learner, turn: Turn, arrived: Sequence[Received]
-    ) -> Generator[Received, Verdict[float], None]:
+    ) -> Generator[Sequence[Received], Sequence[Verdict[float]], None]:
         state.pool += arrived
         informative = 0
         order = turn.random("walk")
         while state.pool and informative < FOREIGN:
-            verdict = yield state.pool.pop(order.randrange(len(state.pool)))
+            (verdict,) = yield [state.pool.pop(order.randrange(len(state.pool)))]
             informative += verdict.accepted
 
-    def verify(self, state: Learner, turn: Turn, received: Received) -> Verdict[float]:
-        values = received.item.values  # type: ignore[attr-defined]
-        spread = max(values) - min(values)
-        return Verdict(spread > 0.2, "" if spread > 0.2 else "zero advantage", spread)
+    def verify(self, state: Learner, turn: Turn, batch: Sequence[Received]) -> list[Verdict[float]]:
+        spreads = [max(received.item.values) - min(received.item.values) for received in batch]
+        return [Verdict(spread > 0.2, "" if spread > 0.2 else "zero advantage", spread) for spread in spreads]
 
     def absorb(
         self, state: Learner, turn: Turn, own: Own[Tasks, Rollouts], judged: Sequence[Judged[float]]

@@ -16,7 +16,7 @@ import pytest
 
 from shoal.corewar import Settings
 from shoal.evolve.domains.corewar import CoreWar
-from shoal.models import Request, Sampling
+from shoal.models import ChatRequest, ChatSampling
 
 Kept = dict[tuple[int, int], tuple[float, str, str]]
 
@@ -61,10 +61,10 @@ def plain_search(
                 if not fresh and asked >= min(8, quota // 4) and kept:
                     parent = kept[generator(seed, name, "parent", turn).choice(sorted(kept))][2]
                     prompt = domain.prompts.ask_mutate(parent)
-                sampling = Sampling(
+                sampling = ChatSampling(
                     1024, temperature=1.0, seed=generator(seed, name, "sampling", turn).getrandbits(62)
                 )
-                request = Request.ask(
+                request = ChatRequest.ask(
                     prompt.user, system=prompt.system, sampling=sampling, grammar=domain.grammar
                 )
                 rng = random.Random(request.digest())
@@ -106,9 +106,7 @@ def outcome(history) -> tuple[Kept, list[str], int]:  # type: ignore[no-untyped-
         cell: (history.archive.fitness(elite), elite.digest, elite.source)
         for cell, elite in history.archive.items()
     }
-    evaluated = sum(
-        event.happened.step == "propose" and event.happened.cell is not None for event in history.events
-    )
+    evaluated = sum(event.note.step == "propose" and event.note.cell is not None for event in history.events)
     return kept, [champion.digest for champion in history.state.course.champions], evaluated
 
 
@@ -117,7 +115,7 @@ def outcome(history) -> tuple[Kept, list[str], int]:  # type: ignore[no-untyped-
 def test_a_node_that_hears_of_nobody_is_the_plain_loop(
     tmp_path: Path, seed: int, look_ahead: int, style: str
 ) -> None:
-    from shoal.evolve.running import run
+    from shoal.evolve.crew import run
     from tests.evolve.small import histories, small
 
     settings = small(models=(f"builtin:{style}",), calls=50, seed=seed, look_ahead=look_ahead)
@@ -127,7 +125,7 @@ def test_a_node_that_hears_of_nobody_is_the_plain_loop(
 
 
 def test_sharing_off_is_the_plain_loop_at_every_node(tmp_path: Path) -> None:
-    from shoal.evolve.running import run
+    from shoal.evolve.crew import run
     from tests.evolve.small import histories, small
 
     models = ("builtin:bomber", "builtin:random", "builtin:bomber")

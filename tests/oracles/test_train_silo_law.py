@@ -18,7 +18,7 @@ from shoal.policy.table import TablePolicy
 from shoal.runs import RunFolder, derive, derive_integer
 from shoal.swarm import Identity
 from shoal.tasks.registry import open_family
-from shoal.train.running import run
+from shoal.train.crew import run
 from shoal.train.settings import TrainSettings
 from tests.train.small import last_checkpoint
 

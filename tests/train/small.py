@@ -13,8 +13,8 @@ from shoal.runs.journal import MemoryJournal
 from shoal.swarm import Received
 from shoal.tasks.judge import DirectVerifier
 from shoal.tasks.verifier import Posed, Problem
+from shoal.train.outside import Workshop
 from shoal.train.rollouts import Completion, RolloutGroup, TaskName, task_seed
-from shoal.train.sampling import Workshop
 from shoal.train.settings import TrainSettings
 from shoal.train.trainer import Trainer
 

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from shoal.evolve.running import run as search
-from shoal.evolve.settings import CoreWarRules, EvolveSettings
+from shoal.evolve.crew import run as search
+from shoal.evolve.settings import EvolveSettings
 from shoal.evolve.summary import summarise as summarise_search
 from shoal.models import parse_spec
 from shoal.models.registry import local_settings
+from shoal.train.crew import run as train
 from shoal.train.prepared import read_prepared
-from shoal.train.running import run as train
 from shoal.train.summary import summarise
 from tests.train.small import small
 
 
 def first_search(folder: Path) -> Path:
-    settings = EvolveSettings(models=("builtin:bomber", "builtin:replicator"), rounds=2, calls=120, battles=5)
+    settings = EvolveSettings(models=("builtin:bomber", "builtin:replicator"), rounds=2, calls=120, repeats=5)
     assert search(settings, folder, in_process=True) == "finished"
     return folder
 
@@ -52,9 +52,9 @@ def test_one_turn_of_the_loop(tmp_path: Path) -> None:
 
     spec = f"local:{tmp_path / 'train'}"
     assert (local_settings(parse_spec(spec)) / "model.safetensors").is_file()  # type: ignore[operator]
-    rules = CoreWarRules(brief=True)
+    rules = {"brief": True}
     next_search = EvolveSettings(
-        models=(spec,), rounds=1, calls=2, battles=2, max_tokens=8, corewar=rules, look_ahead=1
+        models=(spec,), rounds=1, calls=2, repeats=2, max_tokens=8, options=rules, look_ahead=1
     )
     assert search(next_search, tmp_path / "next", in_process=True) == "finished"
     summary = summarise_search(tmp_path / "next")

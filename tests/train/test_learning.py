@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.train.running import run
+from shoal.train.crew import run
 from shoal.train.settings import TrainSettings
 from shoal.train.summary import summarise
 

@@ -10,9 +10,9 @@ import pytest
 
 from shoal.node import Stop
 from shoal.node import running as node_running
+from shoal.policy.first_use import make_models, models_to_make
 from shoal.policy.tiny import tiny_path
 from shoal.train import running
-from shoal.train.making import make_models, models_to_make
 from tests.train.small import small
 
 

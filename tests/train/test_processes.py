@@ -103,7 +103,7 @@ def test_all_killed_at_once_lose_at_most_the_step_in_progress(
 
 
 def test_trouble_of_one_node_is_one_line_and_stops_nobody_else(tmp_path: Path) -> None:
-    from shoal.train.running import run
+    from shoal.train.crew import run
 
     models = ("table:small", "table:none", "frozen:openai:gpt-5-mini", "local:no-such-folder")
     assert "OPENAI_API_KEY" not in os.environ

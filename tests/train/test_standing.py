@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from shoal.train.history import read_history
-from shoal.train.running import Progress, run
-from shoal.train.standing import TrainWatcher
-from shoal.train.summary import summarise
+from shoal.train.crew import Progress, TrainWatcher, run
+from shoal.train.summary import read_history, summarise
 from tests.train.small import small
 
 

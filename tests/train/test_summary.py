@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from shoal.train.history import NodeHistory
-from shoal.train.running import run
-from shoal.train.steps import Right
-from shoal.train.summary import costs, largest_fall, oscillation, smoothed, spreading, summarise
-from shoal.train.train_state import Happened
+from shoal.runs.training import Right
+from shoal.train.crew import run
+from shoal.train.state import Happened
+from shoal.train.summary import NodeHistory, costs, largest_fall, oscillation, smoothed, spreading, summarise
 from tests.train.small import small
 
 

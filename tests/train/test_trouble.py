@@ -17,8 +17,8 @@ from shoal.policy.pool import PoolLimits
 from shoal.policy.table import TablePolicy
 from shoal.runs import RunFolder, load
 from shoal.runs.journal import MemoryJournal
+from shoal.train.crew import run
 from shoal.train.prepared import read_prepared
-from shoal.train.running import run
 from shoal.train.settings import NodeSettings, TrainSettings
 from shoal.train.summary import summarise
 from tests.train.small import make_node, run_to_end, small
@@ -140,11 +140,11 @@ def test_a_broken_checkpoint_is_passed_over_and_the_journal_replayed(tmp_path: P
 
 
 def test_a_run_of_a_search_is_not_taken_for_one_of_training(tmp_path: Path) -> None:
-    from shoal.evolve.running import run as search
+    from shoal.evolve.crew import run as search
     from shoal.evolve.settings import EvolveSettings
 
     search(
-        EvolveSettings(models=("builtin:bomber",), calls=2, rounds=1, battles=1),
+        EvolveSettings(models=("builtin:bomber",), calls=2, rounds=1, repeats=1),
         tmp_path / "run",
         in_process=True,
     )

@@ -21,6 +21,7 @@ from shoal.evolve.state import SearchState
 from shoal.models import parse_spec
 from shoal.node import ExchangeLike, Node, NodeSettings, Stop
 from shoal.node.crew import Tell
+from shoal.node.running import run_crew
 from shoal.node.standing import Standing, Tally
 from shoal.runs import RunFolder
 from shoal.runs.search import SearchAnswer, SearchEvidence, SearchNote, SearchRequest
@@ -84,6 +85,13 @@ class SearchCrew:
     def watch(self, index: int, journal: Path) -> SearchWatcher:
         cells = math.prod(axis.bins for axis in self._domain.axes)
         return SearchWatcher(self.settings, index, cells, journal)
+
+
+def run(settings: EvolveSettings, folder: Path, **options: Any) -> str:
+    """Runs the nodes of these settings into `folder`, or goes on with the run that is there. The options, and
+    the text that is returned, are those of `shoal.node.running.run_crew`."""
+    settings.check()
+    return run_crew(SearchCrew(settings), folder, **options)
 
 
 def take_seat(

@@ -83,6 +83,10 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     replay: str | None = None  # a run folder whose cassettes answer instead of the models
     checkpoint_every: Count = 1000  # turns
 
+    def __post_init__(self) -> None:
+        if isinstance(self.models, str):  # in Python, one model needs no list
+            msgspec.structs.force_setattr(self, "models", (self.models,))
+
     def check(self) -> None:
         """Refuses what can be seen to be wrong before anything is started, with the key's name."""
         if not self.models:

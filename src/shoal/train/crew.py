@@ -14,6 +14,7 @@ from shoal.errors import ConfigError, TaskError
 from shoal.models.remote import import_package
 from shoal.node import ExchangeLike, Inline, Node, NodeSettings, Stop
 from shoal.node.crew import Tell
+from shoal.node.running import run_crew
 from shoal.node.standing import Standing, Tally
 from shoal.policy import opening
 from shoal.policy.base import Policy
@@ -99,6 +100,13 @@ class TrainCrew:
 
     def watch(self, index: int, journal: Path) -> TrainWatcher:
         return TrainWatcher(self.settings, index, journal)
+
+
+def run(settings: TrainSettings, folder: Path, **options: Any) -> str:
+    """Runs the nodes of these settings into `folder`, or goes on with the run that is there. The options, and
+    the text that is returned, are those of `shoal.node.running.run_crew`."""
+    settings.check()
+    return run_crew(TrainCrew(settings), folder, **options)
 
 
 def take_seat(

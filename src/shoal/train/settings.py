@@ -92,6 +92,11 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 1
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
 
+    def __post_init__(self) -> None:
+        for name in ("models", "tasks"):
+            if isinstance(value := getattr(self, name), str):  # in Python, a single one needs no list
+                msgspec.structs.force_setattr(self, name, (value,))
+
     def check(self) -> None:
         """Refuses what can be seen to be wrong before anything is started, with the key's name."""
         try:  # types and bounds, which hold for files and options, and not for whoever calls from Python
