@@ -3,27 +3,43 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import fields
 from pathlib import Path
+
+from shoal.applications import APPLICATIONS
 
 SOURCE = Path(__file__).parents[1] / "src" / "shoal"
 
+OPEN = {"errors", "files", "lazy", "__version__"}
+"""Modules that every room may import."""
+
 ARROWS: dict[str, set[str]] = {
-    # room: the rooms it may import. `errors` and `files` are open to all, `cli` may import every room.
+    # room: the rooms it may import. `cli` may import every room, and nobody imports `cli`.
     "errors": set(),
     "files": set(),
+    "lazy": set(),
     "swarm": set(),
     "runs": set(),
     "corewar": set(),
     "models": set(),
+    "confine": set(),
+    "applications": {"runs"},
     "node": {"runs", "swarm"},
     "sim": {"node", "runs", "swarm"},
-    "evolve": {"node", "models", "corewar", "runs", "swarm"},
-    "train": {"node", "models", "corewar", "runs", "swarm"},
-    "lab": {"evolve", "train", "sim", "node", "models", "corewar", "runs", "swarm"},
-    "report": {"runs", "corewar"},
-    "dashboard": {"runs", "corewar"},
-    "trackers": {"runs"},
-}
+    "tasks": {"confine", "corewar"},
+    "policy": {"models", "runs", "tasks"},
+    "evolve": {"node", "models", "policy", "confine", "corewar", "runs", "swarm"},
+    "train": {"node", "models", "policy", "tasks", "runs", "swarm"},
+    "lab": {
+        "applications", "evolve", "train", "sim", "node", "models", "policy", "tasks", "runs", "swarm",
+    },
+    "report": {"applications", "runs", "corewar"},
+    "dashboard": {"applications", "runs", "corewar"},
+    "trackers": {"applications", "runs"},
+}  # fmt: skip
+
+ALIKE: set[str] = set()
+"""Pairs of classes whose fields are the same by chance."""
 
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 FORBIDDEN_MODULES = {"pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "imp", "code"}
@@ -67,10 +83,58 @@ def test_imports_follow_the_arrows() -> None:
         if room in ("__init__", "__main__", "cli"):
             continue
         assert room in ARROWS, f"{path}: the room {room!r} is not in the plan of the house"
-        for other in imported_rooms(tree) - {room, "errors", "files", "__version__"}:
+        for other in imported_rooms(tree) - {room} - OPEN:
             if other not in ARROWS[room]:
                 wrong.append(f"{path.relative_to(SOURCE)} imports {other}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_every_part_of_a_manifest_is_there() -> None:
+    for application in APPLICATIONS.values():
+        for part in fields(application):
+            if part.name not in ("name", "title"):
+                assert application.load(part.name) is not None
+
+
+def test_torch_is_imported_by_policies_and_the_transformers_client_only() -> None:
+    places = {
+        str(path.relative_to(SOURCE))
+        for path, tree in modules()
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.Import) and any(one.name.split(".")[0] == "torch" for one in node.names))
+        or (isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "torch")
+    }
+    assert places
+    assert all(place.startswith("policy/") or "transformers" in place for place in places), places
+
+
+def schemas() -> dict[str, frozenset[str]]:
+    """The fields of every struct and dataclass, by module and class."""
+    found = {}
+    for path, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                names = [
+                    item.target.id
+                    for item in node.body
+                    if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
+                ]
+                found[f"{path.relative_to(SOURCE)}:{node.name}"] = frozenset(names)
+    return found
+
+
+def test_no_schema_is_declared_twice() -> None:
+    """Two classes with the same three or more fields, or one of six or more that is a part of another, say the
+    same thing in two places."""
+    known = sorted(schemas().items())
+    twice = [
+        f"{one} and {other}"
+        for place, (one, fewer) in enumerate(known)
+        for other, more in known[place + 1 :]
+        if (len(fewer) >= 3 and fewer == more)
+        or (min(len(fewer), len(more)) >= 6 and (fewer <= more or more <= fewer))
+    ]
+    assert not [pair for pair in twice if pair not in ALIKE], twice
 
 
 def test_nobody_imports_the_command_line() -> None:

@@ -15,7 +15,7 @@ from tests.cli.conftest import Shoal
 
 pty = pytest.importorskip("pty")
 
-NOBODY = "nobody was heard (0 peers seen), so nobody received anything"
+NOBODY = "nobody was heard (0 peers), so nobody received anything"
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +91,7 @@ def test_a_person_types_undisturbed_and_one_interrupt_ends_it(tmp_path: Path) ->
         seat.close()
     assert "\x1b" not in asked, "nothing is redrawn and no cursor hidden"
     assert asked.endswith("> ")
-    assert f"go on with: shoal resume {tmp_path / 'run'}" in seat.text
+    assert f"Go on with: shoal resume {tmp_path / 'run'}" in seat.text
     assert "stopping: waiting" not in seat.text
     assert NOBODY in seat.text.replace("\r\n", " ")
 

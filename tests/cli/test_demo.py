@@ -11,12 +11,11 @@ import pytest
 
 from shoal.cli import demo as demo_verb
 from shoal.errors import ConfigError
-from shoal.evolve import running as searching
 from shoal.evolve.settings import EvolveSettings
 from shoal.models import PRESETS
+from shoal.node import running
 from shoal.runs.folder import OWNER
 from shoal.runs.lock import claim, release
-from shoal.train import running as learning
 from shoal.train.settings import TrainSettings
 from tests.cli.conftest import Shoal
 from tests.evolve.small import small as small_search
@@ -28,17 +27,13 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight calls and two steps, in this process."""
     search = small_search(models=("builtin:bomber", "builtin:random"), calls=8, rounds=1)
     training = small_training(steps=2, evaluate_every=1)
-    run_search, run_training = searching.run, learning.run
+    run_crew = running.run_crew
 
-    def searched(*given: Any, **more: Any) -> str:
-        return run_search(*given, **{**more, "in_process": True})
-
-    def trained(*given: Any, **more: Any) -> str:
-        return run_training(*given, **{**more, "in_process": True})
+    def run_here(*given: Any, **more: Any) -> str:
+        return run_crew(*given, **{**more, "in_process": True})
 
     monkeypatch.setattr(demo_verb, "settings_of", lambda llm, seed: (search, training))
-    monkeypatch.setattr(searching, "run", searched)
-    monkeypatch.setattr(learning, "run", trained)
+    monkeypatch.setattr(running, "run_crew", run_here)
 
 
 def test_the_plain_demo_needs_nothing() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shoal.cli.progress import ProgressDisplay
-from shoal.cli.views import search_view
+from shoal.cli.search_terminal import COLUMNS
 from tests.cli.conftest import Shoal
 from tests.cli.test_progress import progress, search
 
@@ -65,7 +65,7 @@ def test_one_line_and_no_run_folder(
 
 def test_a_trouble_is_told_once_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     broken = progress(search(trouble="no room", ended=True))
-    with ProgressDisplay(search_view()) as display:
+    with ProgressDisplay(COLUMNS) as display:
         display.show(broken)
         display.show(broken)
     display.tell_troubles()

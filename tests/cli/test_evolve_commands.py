@@ -10,12 +10,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import typer
 
 from shoal.cli import archive_map
 from shoal.evolve.elite import Axis
 from shoal.evolve.settings import EvolveSettings
 from shoal.evolve.summary import CellSummary
+from shoal.node import Stop
 from shoal.runs import RunFolder, to_toml
 from tests.cli.conftest import Shoal
 from tests.processes import shoal as run_shoal
@@ -102,8 +102,12 @@ def test_a_dry_run_prints_settings_that_can_be_given_back(shoal: Shoal, tmp_path
         (("--set", "domain=os:system"), "name a subclass of shoal.evolve.Domain"),
         (("--set", "sharing=perhaps"), "sharing: 'perhaps' is none of both, off, opponents, seeds"),
         (("--set", "dollars=inf"), "dollars: inf is not a finite number"),
-        (("--set", "options.axes=[]"), "options.axes: name one or more"),
-        (("--set", 'corewar.axes=["spawned","spawned"]'), "options.axes: spawned, spawned: name each"),
+        (("--set", "options.axes=[]"), "options.axes: name one axis or more"),
+        (("--set", 'options.axes=["spawned","spawned"]'), "options.axes: name one axis or more, each once"),
+        (
+            ("--set", 'corewar.axes=["spawned"]'),
+            "corewar: there is no such setting. It is called options now.",
+        ),
         (("--set", 'prices={"builtin:bomber"=[-1,2]}'), "prices.builtin:bomber: -1 and 2"),
         (("--rounds", "6", "--calls", "20"), "give 5 rounds at most, or 24 calls"),
         (
@@ -129,8 +133,9 @@ def test_a_node_that_fails_is_a_line_and_an_exit_code(shoal: Shoal, tmp_path: Pa
     assert done.code == 2
     lines = [line for line in done.err.splitlines() if line.startswith("shoal:")]
     assert lines == [
-        "shoal: 2-error-authentication (fake:error=authentication): fake:error=authentication fails as it was asked to"
-    ]
+        "shoal: 2-error-authentication (fake:error=authentication): fake:error=authentication fails as it was asked to",
+        f"shoal: it can go on. Go on with: shoal resume {tmp_path / 'run'}",
+    ], "the reason and the remedy are the last lines"
     assert "not finished; 1" in done.out
 
 
@@ -142,16 +147,19 @@ def test_whoever_stops_a_run_is_told_how_to_go_on(
     folder = tmp_path / "run"
     RunFolder.create(folder, to_toml(EvolveSettings())).close()
 
-    def stopped(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt if how == "at once" else typer.Exit(130)
+    def stopped(*_: object, stop: Stop, **__: object) -> str:
+        if how == "at once":
+            raise KeyboardInterrupt
+        stop.request("SIGINT")
+        return "SIGINT"
 
-    monkeypatch.setattr("shoal.cli.run_output.run_and_report", stopped)
+    monkeypatch.setattr("shoal.node.running.run_crew", stopped)
     json_wanted = () if how == "at once" else ("--json",)
     done = shoal(verb, *(("--out", folder) if verb == "evolve" else (folder,)), *json_wanted)
     assert done.code == 130
     assert f"Go on with: shoal resume {folder}" in done.err
-    if verb == "evolve":  # there is nothing to go on with
-        assert "Go on" not in shoal("evolve", "--out", tmp_path / "nothing", *json_wanted).err
+    if verb == "evolve" and how == "at once":  # there is nothing to go on with
+        assert "Go on" not in shoal("evolve", "--out", tmp_path / "nothing").err
 
 
 @pytest.mark.parametrize("verb", ["show", "resume"])
@@ -264,9 +272,7 @@ def test_quiet_is_the_folder_and_nothing_else(shoal: Shoal, tmp_path: Path) -> N
 def test_a_training_run_is_not_merged(shoal: Shoal, search_run: Path, training_run: Path) -> None:
     done = shoal("merge", search_run, training_run)
     assert done.code == 2
-    assert done.err == (
-        f"shoal: {training_run} is a training run, which has no archive: merging is for searches\n"
-    )
+    assert done.err == (f"shoal: {training_run} is no search, so it has no archive to merge\n")
 
 
 @pytest.mark.parametrize("quiet", [True, False])
@@ -282,7 +288,7 @@ def test_an_interrupted_run_says_where_it_stood_and_how_to_go_on(
     out, errors = command.communicate(timeout=90)
     assert command.returncode == 130
     assert "Traceback" not in errors
-    assert f"shoal resume {folder}" in (errors if quiet else out)
+    assert f"shoal resume {folder}" in errors
     if quiet:
         assert out == f"{folder}\n"
         assert len(errors.splitlines()) == 1

@@ -35,7 +35,7 @@ def test_a_search_as_csv(shoal: Shoal, search_run: Path, tmp_path: Path) -> None
     out = tmp_path / "new" / "folder"
     done = shoal("export", search_run, "--out", out)
     assert done.code == 0, done.err
-    assert done.out.split() == [str(out / name) for name in ("elites.csv", "events.csv", "warriors")]
+    assert done.out.split() == [str(out / name) for name in ("elites.csv", "events.csv", "programs")]
     summary = json.loads(shoal("show", search_run, "--json").out)
     elites = cells(out / "elites.csv")
     assert [tuple(map(int, row["cell"].split())) for row in elites] == [
@@ -52,13 +52,10 @@ def test_exported_warriors_assemble_again(shoal: Shoal, search_run: Path, tmp_pa
     assert shoal("export", search_run, "-o", tmp_path, "--format", "jsonl").code == 0
     elites = lines(tmp_path / "elites.jsonl")
     assert elites
-    assert {f"warriors/{path.name}" for path in (tmp_path / "warriors").iterdir()} == {
+    assert {f"programs/{path.name}" for path in (tmp_path / "programs").iterdir()} == {
         row["file"] for row in elites
     }
-    rules = Settings(
-        core_size=RULES.core_size, cycles=RULES.cycles, processes=RULES.processes, length=RULES.length,
-        distance=RULES.distance,
-    )  # fmt: skip
+    rules = Settings(**RULES)
     for row in elites:
         assert len(assemble((tmp_path / row["file"]).read_text(), rules)) >= 1
 

@@ -10,32 +10,32 @@ from typing import Any
 import msgspec
 import pytest
 
+from shoal.cli import search_terminal, train_terminal
 from shoal.cli.columns import amount, clock
-from shoal.cli.progress import MOST_NODES, Manner, ProgressDisplay
-from shoal.cli.views import search_view, train_view
-from shoal.evolve import running as searching
-from shoal.node.standing import Traffic
-from shoal.train import running as learning
+from shoal.cli.progress import MOST_NODES, Manner, ProgressDisplay, View
+from shoal.evolve.crew import SearchStanding
+from shoal.node.standing import Progress, Traffic
+from shoal.train.crew import TrainStanding
 from tests.cli.conftest import Shoal
 
 HOSTILE = "evil\x1b[2J\x1b]0;owned\x07\r\n\x9b31mname\u202e"
 
 
-def search(name: str = "2-replicator", **changes: Any) -> searching.NodeProgress:
+def search(name: str = "2-replicator", **changes: Any) -> SearchStanding:
     figures: dict[str, Any] = {
         "name": name, "model": "builtin:replicator", "done": 0.4, "work": 321, "spent": 100, "allowed": 250,
         "traffic": Traffic(3, 2, 15, 1, 12), "per_second": 16.52, "seconds_left": 75.0, "round": 3, "rounds": 5,
         "coverage": 0.44, "qd_score": 14.2, "best": 1.48,
     }  # fmt: skip
-    return searching.NodeProgress(**{**figures, **changes})
+    return SearchStanding(**{**figures, **changes})
 
 
-def progress(*nodes: searching.NodeProgress, seconds: float = 62.0) -> searching.Progress:
-    return searching.Progress(424, 1000, seconds, nodes)
+def progress(*nodes: SearchStanding, seconds: float = 62.0) -> Progress[SearchStanding]:
+    return Progress(424, 1000, "calls", seconds, nodes)
 
 
 def test_everything_is_shown_where_there_is_room() -> None:
-    title, _, head, row = search_view().table(progress(search()), 160)
+    title, _, head, row = View(search_terminal.COLUMNS).table(progress(search()), 160)
     assert title == "424 of 1000 calls; 1:02 so far, about 1:15 left"
     assert (
         head.split()
@@ -47,15 +47,15 @@ def test_everything_is_shown_where_there_is_room() -> None:
 
 
 def test_eighty_columns_hold_all_figures_of_both_views() -> None:
-    _, _, head, row = search_view().table(progress(search()), 79)
+    _, _, head, row = View(search_terminal.COLUMNS).table(progress(search()), 79)
     assert len(head) <= 79
     assert len(row) <= 79
     assert head.split() == "node rnd ev/s cover QD best peer out in bad used calls left".split()
-    node = learning.NodeProgress(
+    node = TrainStanding(
         name="1-tiny-llama", model="tiny:llama", step=12, steps=40, spent=12_345, work=12_345, allowed=50_000,
         traffic=Traffic(2, 160, 316, 0, 152), per_second=396.4, reward_local=0.75, reward_held_out=0.48,
     )  # fmt: skip
-    _, _, head, row = train_view().table(learning.Progress(36, 120, 9.0, (node,)), 79)
+    _, _, head, row = View(train_terminal.COLUMNS).table(Progress(36, 120, "steps", 9.0, (node,)), 79)
     assert head.split() == "node step tok/s rew held peer out in bad used tokens left".split()
     assert row.split() == "1-tiny-llama 12/40 396 0.75 0.48 2 160 316 0 152 12.3k/50.0k -".split()
 
@@ -63,7 +63,7 @@ def test_eighty_columns_hold_all_figures_of_both_views() -> None:
 @pytest.mark.parametrize("width", range(10, 170, 7))
 def test_no_line_is_longer_than_the_terminal(width: int) -> None:
     nodes = (search("3-" + "x" * 40), search(trouble="no room " * 50, ended=True), search(HOSTILE))
-    lines = search_view().table(progress(*nodes), width)
+    lines = View(search_terminal.COLUMNS).table(progress(*nodes), width)
     assert max(map(len, lines)) <= width
     if width >= 30:
         assert "rnd" in lines[2] or "round" in lines[2]
@@ -72,31 +72,34 @@ def test_no_line_is_longer_than_the_terminal(width: int) -> None:
 
 def test_names_and_troubles_cannot_act_upon_a_terminal() -> None:
     shown = progress(search(HOSTILE, trouble=HOSTILE, model=HOSTILE))
-    for text in ("\n".join(search_view().table(shown, 120)), "\n".join(search_view().lines(shown))):
+    for text in (
+        "\n".join(View(search_terminal.COLUMNS).table(shown, 120)),
+        "\n".join(View(search_terminal.COLUMNS).lines(shown)),
+    ):
         assert not [c for c in text if not c.isprintable() and c != "\n"]
         assert "owned" not in text
 
 
 def test_lines_in_a_pipe_have_the_same_figures() -> None:
-    first, line = search_view().lines(progress(search()))
+    first, line = View(search_terminal.COLUMNS).lines(progress(search()))
     assert first.startswith("424 of 1000 calls")
     assert line == (
-        "  2-replicator: round 3/5, 16.5 evaluations/s, coverage 44%, QD-score 14.20, best 1.48, 3 peers seen, "
-        "2 shared, 15 received, 1 rejected, 12 used, 100/250 calls, time left 1:15"
+        "  2-replicator: round 3/5, 16.5 evaluations/s, coverage 44%, QD-score 14.20, best 1.48, peers 3, "
+        "2 shared, 15 received, 1 rejected, 12 used, 100/250 calls, 1:15 left"
     )
 
 
 def test_of_a_large_swarm_those_at_work_are_shown() -> None:
     nodes = [search(f"{number}-a", ended=number < 40) for number in range(100)]
-    lines = search_view().table(progress(*nodes), 120)
+    lines = View(search_terminal.COLUMNS).table(progress(*nodes), 120)
     assert len(lines) == 3 + MOST_NODES + 1
     assert lines[3].startswith("40-a")
     assert lines[-1] == "and 68 more nodes; 40 of all 100 have ended"
-    assert len(search_view().objects(progress(*nodes))) == 100
+    assert len(View(search_terminal.COLUMNS).objects(progress(*nodes))) == 100
 
 
 def shown(manner: Manner, capsys: pytest.CaptureFixture[str]) -> str:
-    with ProgressDisplay(search_view(), manner) as display:
+    with ProgressDisplay(search_terminal.COLUMNS, manner) as display:
         for seconds in (0.0, 1.0, 2.0, 6.0, 7.0):
             display.show(progress(search(work=int(seconds)), seconds=seconds))
     out, err = capsys.readouterr()
@@ -119,10 +122,10 @@ def test_plain_lines_objects_or_nothing(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_models_that_are_being_made(capsys: pytest.CaptureFixture[str]) -> None:
-    making = learning.Progress(0, 120, 3.0, (), {"tiny:llama": 0.5, "tiny:gpt2": 0.25, "tiny:qwen": 0.0})
-    (line,) = train_view().table(making, 79)
+    making = Progress(0, 120, "steps", 3.0, (), {"tiny:llama": 0.5, "tiny:gpt2": 0.25, "tiny:qwen": 0.0})
+    (line,) = View(train_terminal.COLUMNS).table(making, 79)
     assert line == "making tiny:llama 50%, tiny:gpt2 25%, tiny:qwen 0% (first use); 0:03 so far"
-    with ProgressDisplay(train_view(), "programs") as display:
+    with ProgressDisplay(train_terminal.COLUMNS, "programs") as display:
         display.show(making)
     assert "tiny:gpt2 25%" in json.loads(capsys.readouterr().err)["doing"]
 
@@ -137,7 +140,7 @@ def test_on_a_terminal_the_table_fits_and_holds_no_foreign_escapes(monkeypatch: 
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERM", "xterm")
-    with ProgressDisplay(search_view(), keep=True) as display:
+    with ProgressDisplay(search_terminal.COLUMNS, keep=True) as display:
         display.show(progress(search(HOSTILE), search()))
     text = terminal.getvalue()
     assert "ev/s" in text
@@ -150,7 +153,7 @@ def test_where_somebody_types_nothing_is_redrawn(monkeypatch: pytest.MonkeyPatch
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
-    with ProgressDisplay(search_view(), live=False) as display:
+    with ProgressDisplay(search_terminal.COLUMNS, live=False) as display:
         display.show(progress(search()))
         display.say("a line")
     assert "\x1b" not in terminal.getvalue()
@@ -171,4 +174,4 @@ def test_everything_that_takes_long_can_be_quiet(shoal: Shoal, verb: str) -> Non
 
 def test_figures_survive_their_journal_form() -> None:
     one = search()
-    assert msgspec.json.decode(msgspec.json.encode(one), type=searching.NodeProgress) == one
+    assert msgspec.json.decode(msgspec.json.encode(one), type=SearchStanding) == one

@@ -80,7 +80,7 @@ def test_what_there_is_instead_of_a_cell_or_a_digest(shoal: Shoal, search_run: P
     fails(shoal("show", search_run, "--cell", "-1,2"), "such as 2,5")
     fails(shoal("show", search_run, "--lineage", "zz"), "no program begins with 'zz'", "the newest")
     fails(shoal("show", search_run, "--lineage", ""), "no program begins with ''")
-    fails(shoal("show", search_run, "--rollout", "1:2"), "is a search")
+    fails(shoal("show", search_run, "--rollout", "1:2"), "is a search run")
     fails(shoal("show", search_run, "--cell", "0,0", "--best"), "--best and --cell: give one of them")
 
 
@@ -104,7 +104,7 @@ def test_what_there_is_instead_of_a_rollout(shoal: Shoal, training_run: Path) ->
     fails(shoal("show", training_run, "--rollout", "9-x:2"), "no node '9-x'", "1-table-small, 2-table-even")
     fails(shoal("show", training_run, "--rollout", "1"), "NODE:TURN")
     fails(shoal("show", training_run, "--rollout", "1:x"), "NODE:TURN")
-    fails(shoal("show", training_run, "--cell", "1,1"), "--cell is for runs of a search")
+    fails(shoal("show", training_run, "--cell", "1,1"), "is a training run, which has no --cell")
 
 
 def test_hostile_text_cannot_reach_the_terminal(shoal: Shoal, training_run: Path, tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ import pytest
 
 from shoal.cli.experiments import _progress
 from shoal.cli.progress import ProgressDisplay
-from shoal.cli.stopping import saying_that_it_stops
-from shoal.cli.views import search_view
+from shoal.cli.running import announcing_stop
+from shoal.cli.search_terminal import COLUMNS
 from shoal.lab.experiment import Trial
 from shoal.lab.running import Progress
 from shoal.node import Stop
@@ -36,7 +36,7 @@ class Terminal(StringIO):
 
 def said(stop: Stop, *, requested: bool) -> list[str]:
     texts: list[str] = []
-    with saying_that_it_stops(stop, texts.append):
+    with announcing_stop(stop, texts.append):
         if requested:
             stop.request()
         time.sleep(0.3)
@@ -57,17 +57,17 @@ def test_where_the_first_signal_ends_all_there_is_nothing_to_wait_for() -> None:
 def test_it_is_said_in_every_manner_but_the_quiet_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with ProgressDisplay(search_view(), "quiet") as display:
+    with ProgressDisplay(COLUMNS, "quiet") as display:
         display.say(TEXT)
     assert capsys.readouterr().err == ""
-    with ProgressDisplay(search_view(), "programs") as display:
+    with ProgressDisplay(COLUMNS, "programs") as display:
         display.say(TEXT)
     assert json.loads(capsys.readouterr().err) == {"doing": TEXT}
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("TERM", "xterm")
-    with ProgressDisplay(search_view()) as display:
+    with ProgressDisplay(COLUMNS) as display:
         display.say(TEXT)
     with _progress(quiet=False, json=False) as (_, say):
         say(TEXT)

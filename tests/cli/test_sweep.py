@@ -83,7 +83,7 @@ def test_killed_in_the_middle_it_ends_as_if_it_had_not_been(finished: Path, tmp_
 
 def test_a_run_of_it_has_a_page_too(finished: Path, shoal: Shoal, tmp_path: Path) -> None:
     run = finished / "runs" / "mix-1-1" / "0"
-    assert application_of(run) == "train"
+    assert application_of(run).name == "train"
     assert shoal("report", run, "-o", tmp_path / "run.html").code == 0
     assert "Shoal training run" in (tmp_path / "run.html").read_text()
     assert shoal("report", finished, "-o", tmp_path / "all.html").code == 0
@@ -96,8 +96,8 @@ def test_a_config_says_what_its_run_is(tmp_path: Path) -> None:
         (tmp_path / "config.toml").write_text(config)
         return tmp_path
 
-    assert application_of(run_with("seed = 1\n")) == "evolve"
-    assert application_of(run_with('application = "train"\n')) == "train"
+    assert application_of(run_with("seed = 1\n")).name == "evolve"
+    assert application_of(run_with('application = "train"\n')).name == "train"
     with pytest.raises(RunError, match="does not know the application 'fly'"):
         application_of(run_with('application = "fly"\n'))
     with pytest.raises(RunError, match="not the config of a run"):

@@ -6,19 +6,27 @@ from pathlib import Path
 
 import msgspec
 
-from shoal.evolve.common import HeldOut
-from shoal.evolve.elite import Axis
 from shoal.evolve.settings import EvolveSettings
-from shoal.evolve.summary import CellSummary, ModelSummary, NodeSummary, Point, Summary
 from shoal.lab.compare import FAMILIES, plan_comparison
 from shoal.lab.experiment import Experiment
 from shoal.runs import derive
+from shoal.runs.search import (
+    Axis,
+    CellSummary,
+    Contest,
+    ModelSummary,
+    SearchNodeSummary,
+    SearchPoint,
+    SearchSummary,
+)
 
 MODELS = ("builtin:bomber", "builtin:scanner")
 AXES = [Axis("spawned", (1, 10)), Axis("coverage", (10, 100))]
 
 
-def summary(models: tuple[str, ...], seed: int, bonus: float = 0.0, source: str = "mov 0, 1\n") -> Summary:
+def summary(
+    models: tuple[str, ...], seed: int, bonus: float = 0.0, source: str = "mov 0, 1\n"
+) -> SearchSummary:
     """A finished run of 40 calls whose common numbers are raised by `bonus`."""
     rng = derive(seed, *models, f"{bonus}")
     cells = [
@@ -29,12 +37,12 @@ def summary(models: tuple[str, ...], seed: int, bonus: float = 0.0, source: str 
     ]
     score = sum(cell.fitness for cell in cells)
     nodes = [
-        NodeSummary(
+        SearchNodeSummary(
             f"{n}-node", model, 40 // len(models), 0, 20, 15, 1, 0, 5, 2, 4, 2, [None, 0.5], "finished"
         )
         for n, model in enumerate(models, start=1)
     ]
-    return Summary(
+    return SearchSummary(
         finished=True,
         coverage=len(cells) / 9,
         cells=len(cells),
@@ -56,8 +64,8 @@ def summary(models: tuple[str, ...], seed: int, bonus: float = 0.0, source: str 
         axes=AXES,
         cells_raw=cells,
         cells_common=cells,
-        curve=[Point(calls, calls / 90, calls / 10 + bonus) for calls in range(1, 41, 3)],
-        held_out=HeldOut("corpus", 20, 10, 2, 8, 53.3 + bonus, []),
+        curve=[SearchPoint(calls, calls / 90, calls / 10 + bonus) for calls in range(1, 41, 3)],
+        held_out=Contest("corpus", 20, 10, 2, 8, 53.3 + bonus, []),
     )
 
 

@@ -11,15 +11,17 @@ import msgspec
 import pytest
 
 from shoal.errors import ConfigError, TaskError
+from shoal.lab.arm import run_arm
 from shoal.lab.experiment import Experiment, Plan
 from shoal.lab.running import run_trials
-from shoal.lab.sweep import FAMILIES, Pair, SweepSettings, pairs, plan_sweep, run_arm
+from shoal.lab.sweep import FAMILIES, Pair, SweepSettings, pairs, plan_sweep
 from shoal.lab.sweep_findings import sweep_findings
 from shoal.lab.sweep_measures import MEASURES, held_out_by_completions, held_out_curve
 from shoal.node.drive import Stop
 from shoal.runs.results import Results
+from shoal.runs.training import TrainSummary
 from shoal.train.settings import NodeSettings, TrainSettings
-from shoal.train.summary import Summary, summarise
+from shoal.train.summary import summarise
 
 SETTINGS = SweepSettings(models=("table:small", "table:wide"), tasks=("sums", "compare"), steps=100, seed=3)
 SMALL = TrainSettings(
@@ -230,7 +232,7 @@ def test_a_level_counts_where_all_nodes_reached_it(finished: Experiment) -> None
     tokens_to = next(one.of for one in MEASURES if one.metric.name == "tokens_to_10")
     summary = summarise(Path(finished.trials()[0].folder))
 
-    def reached(tokens: list[list[int]]) -> Summary:
+    def reached(tokens: list[list[int]]) -> TrainSummary:
         nodes = [
             {
                 **msgspec.to_builtins(node),
@@ -238,7 +240,7 @@ def test_a_level_counts_where_all_nodes_reached_it(finished: Experiment) -> None
             }
             for node, one in zip(summary.nodes, tokens, strict=True)
         ]
-        return msgspec.convert({**msgspec.to_builtins(summary), "nodes": nodes}, Summary)
+        return msgspec.convert({**msgspec.to_builtins(summary), "nodes": nodes}, TrainSummary)
 
     assert tokens_to(reached([[10], [20], [60]])) == 30
     assert tokens_to(reached([[10], [20], []])) is None

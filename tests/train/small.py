@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from shoal.node import Inline, Node, NodeSettings
-from shoal.policy.pool import Entry
+from shoal.policy.pool import Pooled
 from shoal.policy.table import TablePolicy
 from shoal.runs.journal import MemoryJournal
-from shoal.swarm import Received
+from shoal.runs.training import Completion, RolloutGroup, TaskName
+from shoal.swarm import Place, Received
 from shoal.tasks.judge import DirectVerifier
 from shoal.tasks.verifier import Posed, Problem
-from shoal.train.outside import Workshop
-from shoal.train.rollouts import Completion, RolloutGroup, TaskName, task_seed
+from shoal.train.outside import TrainOutside
+from shoal.train.rollouts import ReceivedGroup, pooled, task_seed
 from shoal.train.settings import TrainSettings
 from shoal.train.trainer import Trainer
 
@@ -51,8 +52,8 @@ class Mailbox:
         taken, self.waiting = self.waiting[:limit], self.waiting[limit or len(self.waiting) :]
         return taken
 
-    def credit(self, received: Received, outcome: str, reason: str = "") -> None:
-        self.credits.append((received.author, outcome, reason))
+    def credit(self, author: str, place: Place, outcome: str, reason: str = "") -> None:
+        self.credits.append((author, outcome, reason))
 
 
 def make_node(
@@ -72,9 +73,9 @@ def make_node(
         open_policy=policy or (lambda: TablePolicy(plan.model.partition(":")[2])),
         processor_time=lambda: 0.0,
     )
-    node: Node[Any, Any, Any, Any] = Node(
+    return Node(
         trainer,
-        Inline(Workshop(settings, plan, AUTHOR, verifier, (), lambda: 0.0).answer),
+        Inline(TrainOutside(settings, plan, AUTHOR, verifier, (), lambda: 0.0).answer),
         name=plan.name,
         seed=settings.seed,
         journal=journal or MemoryJournal(),
@@ -82,8 +83,6 @@ def make_node(
         exchange=mailbox,  # type: ignore[arg-type]
         settings=NodeSettings(),
     )
-    trainer.attach(node.ledger)
-    return node
 
 
 def run_to_end(node: Node[Any, Any, Any, Any]) -> None:
@@ -127,22 +126,14 @@ def received(group: RolloutGroup, author: str, seq: int, index: int = 0) -> Rece
     )
 
 
-def entry(author: str, seq: int, rewards: Sequence[float] | None = None, step: int = 0) -> Entry:
-    group = honest_group(author, seq)
-    return Entry(
-        author,
-        EPOCH,
-        seq,
-        0,
-        "rollouts",
-        1.0,
-        1.0,
-        bytes(32),
-        group,
-        1000,
-        step,
-        None if rewards is None else tuple(rewards),
-    )
+def entry(
+    author: str, seq: int, rewards: Sequence[float] | None = None, step: int = 0
+) -> Pooled[ReceivedGroup]:
+    """An honest group as it waits in a pool."""
+    made = pooled(received(honest_group(author, seq), author, seq), step)
+    made.size = 1000
+    made.rewards = None if rewards is None else tuple(rewards)
+    return made
 
 
 def last_checkpoint(folder: Path) -> Path:

@@ -6,17 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from shoal.train.crew import Progress, TrainWatcher, run
+from shoal.node.standing import Progress
+from shoal.train.crew import TrainStanding, TrainWatcher, run
 from shoal.train.summary import read_history, summarise
 from tests.train.small import small
 
 
 def test_the_figures_are_those_of_the_summary(tmp_path: Path) -> None:
     settings = small(models=("table:small", "table:even", "frozen:table:wide"))
-    folder, seen = tmp_path / "run", list[Progress]()
+    folder, seen = tmp_path / "run", list[Progress[TrainStanding]]()
     assert run(settings, folder, in_process=True, progress=seen.append) == "finished"
     summary = summarise(folder)
-    assert seen[-1].steps == seen[-1].budget == 18
+    assert seen[-1].done == seen[-1].total == 18
     for node, told in zip(seen[-1].nodes, summary.nodes, strict=True):
         history = read_history(folder / "nodes" / node.name / "journal.jsonl")
         assert (node.name, node.step, node.steps, node.done) == (told.name, 6, 6, 1.0)

@@ -6,21 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from shoal.runs.training import Right
+from shoal.runs.training import Right, TrainNote
 from shoal.train.crew import run
-from shoal.train.state import Happened
 from shoal.train.summary import NodeHistory, costs, largest_fall, oscillation, smoothed, spreading, summarise
 from tests.train.small import small
 
 
-def evaluation(step: int, *solved: int, total: int = 4) -> Happened:
-    return Happened(
+def evaluation(step: int, *solved: int, total: int = 4) -> TrainNote:
+    return TrainNote(
         step, step, "evaluation", held_out={"sums": Right(len(solved), total, float(len(solved)), solved)}
     )
 
 
-def step(number: int, tokens: int, cpu: float) -> Happened:
-    return Happened(number, number, "step", tokens=tokens, cpu=cpu)
+def step(number: int, tokens: int, cpu: float) -> TrainNote:
+    return TrainNote(number, number, "step", tokens=tokens, cpu=cpu)
 
 
 def test_a_run_in_numbers(tmp_path: Path) -> None:

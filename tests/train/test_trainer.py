@@ -13,9 +13,9 @@ from shoal.policy.base import Learning, Learnt
 from shoal.policy.pool import PoolLimits
 from shoal.policy.table import TablePolicy
 from shoal.runs.journal import MemoryJournal
+from shoal.runs.training import Completion, RolloutGroup, TaskName
 from shoal.tasks.judge import DirectVerifier
 from shoal.tasks.verifier import Refused, Scored, Scoring
-from shoal.train.rollouts import Completion, RolloutGroup, TaskName
 from tests.train.small import Mailbox, honest_group, make_node, received, run_to_end, small, true_question
 
 
@@ -287,7 +287,9 @@ def test_resuming_gives_the_same_state_without_sampling_anything_again() -> None
         node.step(1.0)
     resumed = make_node(settings, Mailbox(), journal, policy=None)
     assert msgspec.json.encode(resumed.state.figures) == msgspec.json.encode(node.state.figures)
-    assert msgspec.msgpack.encode(resumed.state.pool.keep()) == msgspec.msgpack.encode(node.state.pool.keep())
+    assert msgspec.msgpack.encode(resumed.state.pool.snapshot()) == msgspec.msgpack.encode(
+        node.state.pool.snapshot()
+    )
     assert resumed.state.policy._scores.tobytes() == node.state.policy._scores.tobytes()
 
 

@@ -90,7 +90,7 @@ def test_a_step_that_fails_is_said_and_the_next_one_is_taken() -> None:
             lines.append(node.state.figures.last.said)
     assert len(lines) == 5
     assert "no step was taken: the loss is nan" in lines[2]
-    assert not node.application.trouble(node.state)
+    assert not node.trouble
 
 
 class AlwaysDiverging(TablePolicy):
@@ -102,7 +102,7 @@ def test_a_node_whose_steps_all_fail_gives_up() -> None:
     node = make_node(small(steps=50, evaluate_every=0), policy=lambda: AlwaysDiverging("small"))
     run_to_end(node)
     assert node.state.figures.step == 3
-    assert node.application.trouble(node.state).startswith("the loss is nan")
+    assert node.trouble.startswith("the loss is nan")
 
 
 def test_a_full_disk_stops_its_node_with_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,6 +207,10 @@ def test_contributors_write_groups() -> None:
         ("{", "line 1"),
         ('{"family": "sums", "parameters": {}, "completions": [{"text": "1"}]}', "two completions"),
         ('{"family": 3}', "line 1"),
+        (
+            '{"family": "summs", "parameters": {}, "completions": [{"text": "1"}, {"text": "2"}]}',
+            "line 1: no task is called 'summs'; did you mean sums",
+        ),
     ],
 )
 def test_files_of_rollouts_are_read_with_care(tmp_path: Path, content: str, words: str) -> None:

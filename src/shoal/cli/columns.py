@@ -14,14 +14,18 @@ LEAST_NAME = 8
 
 
 class Column(NamedTuple):
-    """A figure of a node. `short` stands in the heading where there is little room, `words` says the figure
-    in a line of text, with `{}` for it. Columns of the greatest `rank` are left out first; 0 always stays."""
+    """A figure of a node. `short` stands in the heading where there is little room, `words` is the figure in
+    a line of text, with `{}` for it. Columns of the greatest `rank` are left out first; 0 always stays."""
 
     heading: str
     short: str
-    words: str
+    words: str | Callable[[str], str]
     rank: int
     value: Callable[[Any], str]
+
+    def phrase(self, node: Any) -> str:
+        value = self.value(node)
+        return self.words.format(value) if isinstance(self.words, str) else self.words(value)
 
 
 def fitted(

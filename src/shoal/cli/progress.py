@@ -64,7 +64,7 @@ class View:
         nodes, more = _shown(progress.nodes)
         found = [self.title(progress)]
         for node in nodes:
-            figures = ", ".join(column.words.format(column.value(node)) for column in self.columns)
+            figures = ", ".join(column.phrase(node) for column in self.columns)
             found.append(f"  {clean(node.name)}: {figures}")
         return found + ([f"  {more}"] if more else [])
 

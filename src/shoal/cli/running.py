@@ -41,7 +41,9 @@ def _left(node: Standing) -> str:
     return "done" if node.ended else clock(node.seconds_left)
 
 
-LEFT = Column("time left", "left", "{} left", 0, _left)
+LEFT = Column(
+    "time left", "left", lambda value: value if value in ("done", "failed") else f"{value} left", 0, _left
+)
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def show(
     application = application_of(run)
     for name in given:
         if (name == "--rollout") != (application.name == "train"):
-            raise ConfigError(f"{run} is a run of {application.title}, which has no {name}")
+            raise ConfigError(f"{run} is a {application.title} run, which has no {name}")
     if cell is not None or lineage is not None or rollout is not None:
         from shoal.cli.show_details import show_cell, show_lineage, show_rollout
 

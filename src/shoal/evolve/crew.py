@@ -64,9 +64,13 @@ class SearchCrew:
     def done(self, standings: Sequence[SearchStanding]) -> int:
         return sum(node.spent for node in standings)
 
-    def prepare(self, stop: Stop, tell: Tell) -> None:
+    def check(self) -> None:
+        self.settings.check()
         if self.settings.held_out is not None:
             check_held_out(self._domain, Path(self.settings.held_out))
+
+    def prepare(self, stop: Stop, tell: Tell) -> None:
+        """There is nothing to do."""
 
     def take_seat(
         self,
@@ -90,7 +94,6 @@ class SearchCrew:
 def run(settings: EvolveSettings, folder: Path, **options: Any) -> str:
     """Runs the nodes of these settings into `folder`, or goes on with the run that is there. The options, and
     the text that is returned, are those of `shoal.node.running.run_crew`."""
-    settings.check()
     return run_crew(SearchCrew(settings), folder, **options)
 
 

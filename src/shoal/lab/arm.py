@@ -26,7 +26,6 @@ def run_arm(trial: Trial, stop: Stop, advance: Advance) -> bytes | None:
     application = APPLICATIONS[trial.settings["application"]]
     crew_type = application.load("crew")
     settings = msgspec.convert({**trial.settings, "seed": trial.seed}, crew_type.settings_type)
-    settings.check()
     crew, folder = crew_type(settings), Path(trial.folder)
     if crew.is_free and folder.exists():
         shutil.rmtree(folder)

@@ -52,9 +52,12 @@ class Crew(Protocol[StandingOut]):
     def done(self, standings: Sequence[Any]) -> int:
         """How many of them are done."""
 
+    def check(self) -> None:
+        """Raises a ShoalError where the run can be seen to be unusable, before anything is made."""
+
     def prepare(self, stop: Stop, tell: Tell) -> None:
-        """Does the work that comes before any node starts. `tell` hears of models that are made meanwhile.
-        Raises a ShoalError where the run can be seen to be unusable."""
+        """Does the work that comes before any node starts. `tell` hears of models that are made
+        meanwhile."""
 
     @property
     def names(self) -> Sequence[str]: ...

@@ -58,6 +58,7 @@ def run_crew(
             last_report = time.monotonic()
             tell(standings())
 
+    crew.check()
     with open_run(crew.settings, folder) as run:
         crew.prepare(stop, lambda shares: tell([], shares))
         if stop.requested:

@@ -69,6 +69,9 @@ class TrainCrew:
     def done(self, standings: Sequence[TrainStanding]) -> int:
         return sum(node.step for node in standings)
 
+    def check(self) -> None:
+        self.settings.check()
+
     def prepare(self, stop: Stop, tell: Tell) -> None:
         """Makes the models that are made on first use, so that all nodes begin together."""
         plans = [self.settings.of(index) for index in range(self.settings.nodes)]
@@ -105,7 +108,6 @@ class TrainCrew:
 def run(settings: TrainSettings, folder: Path, **options: Any) -> str:
     """Runs the nodes of these settings into `folder`, or goes on with the run that is there. The options, and
     the text that is returned, are those of `shoal.node.running.run_crew`."""
-    settings.check()
     return run_crew(TrainCrew(settings), folder, **options)
 
 
