@@ -14,9 +14,9 @@ import pytest
 from shoal.cli import archive_map
 from shoal.evolve.elite import Axis
 from shoal.evolve.settings import EvolveSettings
-from shoal.evolve.summary import CellSummary
 from shoal.node import Stop
 from shoal.runs import RunFolder, to_toml
+from shoal.runs.search import Placed
 from tests.cli.conftest import Shoal
 from tests.processes import shoal as run_shoal
 from tests.processes import started, turns_of, wait_until
@@ -190,7 +190,7 @@ def test_the_map_of_an_archive(
     """Every shade can be drawn, and the text is the same on a terminal and in a pipe: as in a plot, small
     values of the first axis are at the bottom."""
     monkeypatch.setattr(archive_map, "on_terminal", lambda: terminal)
-    cells = [CellSummary((row, row), row / 5, f"model {row % 2}", "n", "d") for row in range(6)]
+    cells = [Placed((row, row), row / 5, "d", f"model {row % 2}", "n") for row in range(6)]
     archive_map.print_map([Axis("spawned", (1, 2, 3, 4, 5)), Axis("coverage", (10, 20, 30, 40, 50))], cells)
     lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
     assert len(lines) == 8
@@ -293,4 +293,5 @@ def test_an_interrupted_run_says_where_it_stood_and_how_to_go_on(
         assert out == f"{folder}\n"
         assert len(errors.splitlines()) == 1
     else:
-        assert "1-bomber: round 1/5" in errors.splitlines()[-1]
+        assert "1-bomber: round 1/5" in errors
+        assert "Go on with" in errors.splitlines()[-1]

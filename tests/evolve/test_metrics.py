@@ -7,16 +7,18 @@ from hypothesis import given
 
 from shoal.errors import ConfigError
 from shoal.evolve import Archive, Axis, Duel, Elite, Evaluation, Origin, generality
-from shoal.evolve.generality import Generality, collective, peak
 from shoal.evolve.metrics import (
     Contribution,
     Fill,
+    Generality,
+    collective,
     contributions,
     holders,
     merge_common,
     merge_raw,
     niche_novelty,
     normalised_qd_score,
+    peak,
     qd_score,
     summarise,
 )

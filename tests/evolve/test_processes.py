@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from shoal.errors import PeerError, RunError
-from shoal.evolve.champion import champion_kinds
 from shoal.evolve.crew import run
+from shoal.evolve.searcher import champion_kinds
 from shoal.node import Stop, child
 from shoal.node.crew import private_swarm
 from shoal.node.network import Network
@@ -184,7 +184,7 @@ def test_a_node_from_elsewhere_joins_a_swarm(tmp_path: Path, started: list[subpr
     wait_until(lambda: guest_id in authors_in(home), "a champion of the guest at its host")
     for process in (joined, host):
         process.send_signal(signal.SIGINT)
-        out, errors = process.communicate(timeout=PATIENCE)
+        _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 130, errors
         assert "Go on with: shoal resume" in errors
     for folder in (home, guest):

@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 
 from shoal.errors import ConfigError, ModelServerError
 from shoal.evolve import asking
-from shoal.evolve.champion import Champion, champion_kinds
 from shoal.evolve.crew import run, take_seat
 from shoal.evolve.history import NodeHistory
 from shoal.evolve.placer import PEER
+from shoal.evolve.searcher import champion_kinds
 from shoal.evolve.settings import EvolveSettings
 from shoal.evolve.state import MOST_WAITING_OF_AUTHOR, Course
 from shoal.models import ChatAnswer, ChatRequest
 from shoal.models.protocol import Instant
 from shoal.runs import RunFolder, to_toml
 from shoal.runs.journal import read
-from shoal.runs.search import Migrant, Program
+from shoal.runs.search import Champion, Migrant, Program
 from shoal.swarm.authors import Received
 from tests.evolve.small import Brief, archives, histories, small
 from tests.node.scripted import ScriptedExchange

@@ -10,13 +10,11 @@ import pytest
 
 from shoal.errors import ConfigError, RunError
 from shoal.evolve import Elite, load
-from shoal.evolve.cells import holder_of
 from shoal.evolve.common import common_evaluations, fight_held_out, merge_in_common, read_programs
 from shoal.evolve.crew import run
-from shoal.evolve.export import export_search
-from shoal.evolve.merging import merge_runs
 from shoal.evolve.metrics import merge_raw
-from shoal.evolve.summary import MOST_POINTS, summarise
+from shoal.evolve.programs import export_search, holder_of
+from shoal.evolve.summary import MOST_POINTS, merge_runs, summarise
 from shoal.runs.search import SearchSummary
 from tests.evolve.small import histories, small
 

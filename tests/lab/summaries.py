@@ -12,9 +12,9 @@ from shoal.lab.experiment import Experiment
 from shoal.runs import derive
 from shoal.runs.search import (
     Axis,
-    CellSummary,
     Contest,
     ModelSummary,
+    Placed,
     SearchNodeSummary,
     SearchPoint,
     SearchSummary,
@@ -30,7 +30,7 @@ def summary(
     """A finished run of 40 calls whose common numbers are raised by `bonus`."""
     rng = derive(seed, *models, f"{bonus}")
     cells = [
-        CellSummary((i, j), rng.random() + bonus, rng.choice(models), "1-node", f"{i}{j}")
+        Placed((i, j), rng.random() + bonus, f"{i}{j}", rng.choice(models), "1-node")
         for i in range(3)
         for j in range(3)
         if rng.random() < 0.6

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from shoal.cli.output import clean, on_terminal, print_table
 
 if TYPE_CHECKING:
-    from shoal.runs.search import Axis, CellSummary
+    from shoal.runs.search import Axis, Placed
 
 SHADES = ("white on color(236)", "white on color(24)", "white on color(30)", "black on color(35)",
           "black on color(148)", "black on color(220)")  # fmt: skip
 """From low to high fitness; the numbers stand in the cells, so that colour alone says nothing."""
 
 
-def print_map(axes: Sequence[Axis], cells: Sequence[CellSummary]) -> None:
+def print_map(axes: Sequence[Axis], cells: Sequence[Placed]) -> None:
     """The grid as in a plot, the first axis upward and the second one across; a letter says whose program it
     is. An archive of other than two axes is listed."""
     if len(axes) != 2:

@@ -31,7 +31,7 @@ def merge(
     from shoal.cli.archive_map import print_map
     from shoal.cli.output import print_json
     from shoal.errors import ConfigError
-    from shoal.evolve.merging import merge_runs
+    from shoal.evolve.summary import merge_runs
 
     for run in runs:
         if application_of(run).name != "evolve":

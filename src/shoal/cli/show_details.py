@@ -24,7 +24,7 @@ CALENDAR = 1e8
 
 
 def show_cell(run: Path, cell: str, *, json: bool) -> None:
-    from shoal.evolve.cells import holder_of, parse_cell
+    from shoal.evolve.programs import holder_of, parse_cell
 
     found = holder_of(run, parse_cell(cell))
     if json:

@@ -14,7 +14,7 @@ from shoal.evolve.archive import Archive, Placement, Rescore, load
 from shoal.evolve.domain import Candidate, Domain, Operator, Outcome, elite_of
 from shoal.evolve.elite import MIXED, Elite, cell_of
 from shoal.evolve.extraction import extract_program, extract_programs
-from shoal.evolve.generality import Duel, Generality, generality
+from shoal.evolve.metrics import Duel, Generality, generality
 from shoal.evolve.prompts import Prompt, Prompts, Template
 from shoal.evolve.registry import domain_names, find_domain
 from shoal.evolve.rounds import choose_opponents

@@ -1,4 +1,4 @@
-"""One evaluator for all runs of a domain, and how a program does against those that took no part.
+"""One evaluator for all runs of a domain, and held-out programs that took no part in a search.
 
 The common opponents are the domain's own starters, on fixed seeds: the same for every run under the same
 rules, whatever the run met. Numbers found here compare between nodes, runs and machines.

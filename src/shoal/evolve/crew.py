@@ -11,11 +11,10 @@ from typing import Any
 import msgspec
 
 from shoal.evolve.asking import Asker
-from shoal.evolve.champion import champion_kinds
 from shoal.evolve.common import check_held_out
 from shoal.evolve.domain import Domain
 from shoal.evolve.outside import SearchOutside
-from shoal.evolve.searcher import Searcher
+from shoal.evolve.searcher import Searcher, champion_kinds
 from shoal.evolve.settings import EvolveSettings
 from shoal.evolve.state import SearchState
 from shoal.models import parse_spec

@@ -23,7 +23,7 @@ import msgspec
 from shoal.errors import CandidateError, ConfigError, DomainError
 from shoal.evolve.elite import UNKNOWN, Elite, cell_of
 from shoal.evolve.extraction import extract_programs
-from shoal.evolve.generality import Duel
+from shoal.evolve.metrics import Duel
 from shoal.evolve.prompts import Prompts, generic_prompts
 from shoal.runs.search import Axis, Evaluation, Origin, Words
 

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
 
 from shoal.evolve.archive import Archive
+from shoal.evolve.common import merge_in_common
 from shoal.evolve.domain import Domain
+from shoal.evolve.elite import MIXED
 from shoal.evolve.searcher import Searcher
 from shoal.evolve.settings import EvolveSettings
 from shoal.evolve.state import SearchState
 from shoal.node import Judged, Own, Turn
 from shoal.node.fold import Fold
-from shoal.runs import Ledger, read
+from shoal.runs import Ledger, load_settings, read
 from shoal.runs.records import Started, Stopped, content_of
 from shoal.runs.search import (
     Closed,
@@ -146,8 +149,35 @@ class _Observed(Searcher):
         return note.placed
 
 
+@dataclass(frozen=True)
+class SearchRun:
+    """A search as its folder tells it. `histories` are in the order of the settings."""
+
+    folder: Path
+    settings: EvolveSettings
+    domain: Domain
+    histories: list[NodeHistory]
+
+    @cached_property
+    def archives(self) -> list[Archive]:
+        """Those of the nodes that have begun a round."""
+        return [history.archive for history in self.histories if history.archive is not None]
+
+    @cached_property
+    def common(self) -> Archive:
+        """All archives merged under the common evaluator."""
+        return merge_in_common(self.domain, self.archives or [Archive(self.domain.axes, MIXED)])
+
+
+def read_run(folder: Path) -> SearchRun:
+    """The search in `folder`, finished or not; its domain may use all cores."""
+    settings = load_settings(EvolveSettings, folder)
+    domain = settings.open_domain(threads=None)
+    return SearchRun(folder, settings, domain, read_history(settings, folder, domain))
+
+
 def read_history(settings: EvolveSettings, folder: Path, domain: Domain) -> list[NodeHistory]:
-    """The histories of all nodes that have begun, in the order of the settings."""
+    """The histories of all nodes, in the order of the settings."""
     found = []
     for index, name in enumerate(settings.node_names()):
         history = NodeHistory(name, settings.models[index])

@@ -15,11 +15,13 @@ import msgspec
 
 from shoal.errors import ConfigError
 from shoal.evolve.elite import Elite
+from shoal.evolve.history import read_run
 from shoal.evolve.placer import PEER
 from shoal.evolve.settings import EvolveSettings
 from shoal.runs import RunFolder, read
 from shoal.runs.records import Answered, Asked, VerdictGiven, content_of, decode_payload
 from shoal.runs.search import (
+    Cell,
     Open,
     Program,
     Propose,
@@ -28,6 +30,7 @@ from shoal.runs.search import (
     SearchEvidence,
     SearchRequest,
 )
+from shoal.runs.tables import Rows
 
 _REQUEST: Any = SearchRequest
 _ANSWER: Any = SearchAnswer
@@ -174,3 +177,91 @@ def difference(before: str, after: str) -> list[str]:
     old, new = before.splitlines()[:MOST_LINES], after.splitlines()[:MOST_LINES]
     compared = difflib.unified_diff(old, new, n=0, lineterm="")
     return [line for place, line in enumerate(compared) if place >= 2 and not line.startswith("@@")]
+
+
+MOST_LISTED = 40
+
+
+class CellHolder(msgspec.Struct, frozen=True):
+    """`fitness` and `measures` are against the common opponents, the same for all runs; `program.fitness` is
+    what its maker measured. `labels` are the values that the cell stands for, by measure. `seconds` is how
+    long after the beginning of the run it was made; None where nobody in the run made it."""
+
+    cell: Cell
+    labels: dict[str, str]
+    fitness: float
+    measures: dict[str, float]
+    seconds: float | None
+    program: Made
+
+
+def parse_cell(text: str) -> Cell:
+    """ "2,5" as a cell."""
+    parts = text.replace(" ", ",").strip("()").split(",")
+    if not all(part.isdecimal() and len(part) <= 6 for part in parts):
+        raise ConfigError(f"--cell {text[:40]!r}: write it as two whole numbers, such as 2,5")
+    return tuple(int(part) for part in parts)
+
+
+def holder_of(folder: Path, cell: Cell) -> CellHolder:
+    """The elite of the cell in the common archive; ConfigError says which cells are filled."""
+    run = read_run(folder)
+    if not run.archives:
+        raise ConfigError(f"{folder}: no archive has been opened yet: there are no cells")
+    common = run.common
+    elite = common.get(cell)
+    if elite is None:
+        filled = [",".join(map(str, place)) for place, _ in common.items()]
+        listed = " ".join(filled[:MOST_LISTED]) + (" …" if len(filled) > MOST_LISTED else "")
+        sides = " × ".join(str(side) for side in common.shape)
+        raise ConfigError(
+            f"cell {','.join(map(str, cell))} holds nothing: of {sides} cells, counted from 0, these are "
+            f"filled: {listed}"
+        )
+    known = read_programs_of(run.settings, folder).get(elite.digest)
+    program = known or Made(
+        elite.digest, elite.source, elite.origin.model, elite.origin.node, elite.origin.round
+    )
+    began = min((history.events[0].time for history in run.histories if history.events), default=0.0)
+    evaluation = common.evaluation(elite)
+    return CellHolder(
+        cell,
+        {axis.measure: axis.label(place) for axis, place in zip(common.axes, cell, strict=True)},
+        evaluation.fitness,
+        dict(evaluation.measures),
+        None if program.made_at is None else max(0.0, round(program.made_at - began, 3)),
+        program,
+    )
+
+
+def export_search(folder: Path, out: Path) -> dict[str, Rows]:
+    """The tables `events` and `elites`; the elites' programs are written to out/programs."""
+    run = read_run(folder)
+    columns = ("turn", "round", "step", "result", "fitness", "cells", "best", "digest")
+    events = [
+        {
+            "node": event.node,
+            "time": event.time,
+            "calls": event.calls,
+            "cell": " ".join(map(str, event.note.cell or ())),
+            **{column: getattr(event.note, column) for column in columns},
+        }
+        for history in run.histories
+        for event in history.events
+    ]
+    elites: list[dict[str, Any]] = []
+    (out / "programs").mkdir(parents=True)
+    programs = read_programs_of(run.settings, folder)
+    for cell, elite in sorted(run.common.items()):
+        name = f"{'-'.join(map(str, cell))}-{elite.digest[:12]}{run.domain.words.suffix}"
+        (out / "programs" / name).write_text(as_made(programs, elite), encoding="utf-8")
+        elites.append(
+            {
+                "cell": " ".join(map(str, cell)),
+                "fitness": run.common.fitness(elite),
+                "model": elite.origin.model,
+                "digest": elite.digest,
+                "file": f"programs/{name}",
+            }
+        )
+    return {"events": events, "elites": elites}

@@ -15,7 +15,6 @@ from typing import Any
 
 from shoal.errors import CandidateError
 from shoal.evolve import state as states
-from shoal.evolve.champion import Champion, champion_kinds
 from shoal.evolve.domain import Domain
 from shoal.evolve.placer import Placer
 from shoal.evolve.rounds import RoundPlan
@@ -23,11 +22,26 @@ from shoal.evolve.settings import EvolveSettings
 from shoal.evolve.state import SearchState
 from shoal.node import GiveUp, Judged, Own, Proposal, Turn, Verdict
 from shoal.runs import Ledger
-from shoal.runs.search import Drain, Propose, SearchAnswer, SearchEvidence, SearchNote, SearchRequest
-from shoal.swarm import Received
+from shoal.runs.search import (
+    Champion,
+    Drain,
+    Propose,
+    SearchAnswer,
+    SearchEvidence,
+    SearchNote,
+    SearchRequest,
+)
+from shoal.swarm import Kind, Kinds, Received
 
 Costs = Callable[[Propose], Mapping[str, int]]
 """The most that one call of a proposal may cost."""
+
+
+MOST_CHAMPION_BYTES = 64 << 10
+
+
+def champion_kinds() -> Kinds:
+    return Kinds([Kind("champion", Champion, MOST_CHAMPION_BYTES, "latest")])
 
 
 class Searcher:

@@ -13,22 +13,24 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
+from shoal.errors import ConfigError, RunError
 from shoal.evolve.archive import Archive
 from shoal.evolve.common import fight_held_out, merge_in_common, read_programs
 from shoal.evolve.domain import Domain
-from shoal.evolve.elite import MIXED
-from shoal.evolve.history import Event, NodeHistory, read_history
+from shoal.evolve.history import Event, NodeHistory, read_run
 from shoal.evolve.metrics import Contribution, Fill, contributions, coverage, merge_raw, qd_score
 from shoal.evolve.programs import as_made, read_programs_of
 from shoal.evolve.rounds import STARTER
 from shoal.evolve.settings import EvolveSettings
 from shoal.models import own_price, parse_spec, price_for
-from shoal.runs import load_settings
 from shoal.runs.search import (
+    Axis,
     Cell,
-    CellSummary,
     Contest,
     ModelSummary,
+    Placed,
     SearchNodeSummary,
     SearchPoint,
     SearchSummary,
@@ -42,12 +44,9 @@ NOTHING = Contribution(0, 0, 0, 0)
 def summarise(folder: Path, held_out: Path | None = None) -> SearchSummary:
     """The run in `folder`. `held_out` is a folder with programs that its best one is fought against; without
     it those of the settings, or the domain's starters."""
-    settings = load_settings(EvolveSettings, folder)
-    domain = settings.open_domain(threads=None)
-    histories = read_history(settings, folder, domain)
-    archives = [history.archive for history in histories if history.archive is not None]
-    archives = archives or [Archive(domain.axes, MIXED)]
-    raw, common = merge_raw(archives), merge_in_common(domain, archives)
+    run = read_run(folder)
+    settings, domain, histories, common = run.settings, run.domain, run.histories, run.common
+    raw = merge_raw(run.archives or [common])
     makers = makers_of(histories)
     cells_raw, cells_common = cells_of(raw, makers), cells_of(common, makers)
     best = common.best
@@ -106,13 +105,13 @@ def _maker(makers: Makers, digest: str, model: str, node: str = "") -> tuple[str
     return makers.get(digest, (model or "unknown", node))
 
 
-def cells_of(archive: Archive, makers: Makers) -> list[CellSummary]:
+def cells_of(archive: Archive, makers: Makers) -> list[Placed]:
     return [
-        CellSummary(
+        Placed(
             cell,
             archive.fitness(elite),
-            *_maker(makers, elite.digest, elite.origin.model, elite.origin.node),
             elite.digest,
+            *_maker(makers, elite.digest, elite.origin.model, elite.origin.node),
         )
         for cell, elite in archive.items()
     ]
@@ -209,3 +208,76 @@ def _held_out(settings: EvolveSettings, domain: Domain, source: str, given: Path
 def _is_priced(settings: EvolveSettings) -> bool:
     prices = {name: own_price(*given) for name, given in settings.prices.items()}
     return all(price_for(parse_spec(model), prices).state != "unpriced" for model in settings.models)
+
+
+class Merged(msgspec.Struct, frozen=True):
+    """`archives` is the number of nodes' archives that went in."""
+
+    runs: list[str]
+    archives: int
+    cells: int
+    capacity: int
+    coverage: float
+    qd_score: float
+    coverage_common: float
+    qd_score_common: float
+    best_common: float
+    best_source: str
+    axes: list[Axis]
+    cells_common: list[Placed]
+
+
+def merge_runs(folders: Sequence[Path], out: Path | None = None) -> Merged:
+    """Merges the archives of runs with the same domain and rules. With `out`, a folder is made there with
+    archive.json, merged.json, and the program of each cell in a file of its own. A run that is named twice
+    is taken once."""
+    if not folders:
+        raise ConfigError("name one or more run folders to merge")
+    folders = list({folder.resolve(): folder for folder in reversed(folders)}.values())[::-1]
+    rules, archives, makers = "", [], Makers()
+    for folder in folders:
+        run = read_run(folder)
+        domain = run.domain
+        these = f"{domain.name} {domain.version} {domain.rules} {domain.axes}"
+        if rules and these != rules:
+            raise ConfigError(
+                f"{folder} has another domain, other rules or other axes than {folders[0]}: their numbers do "
+                "not compare; merge runs of the same kind"
+            )
+        rules = these
+        archives += run.archives
+        makers = {**makers_of(run.histories), **makers}
+    if not archives:
+        raise RunError(f"{folders[0]}: no node has opened a round yet, so there is nothing to merge.")
+    raw, common = merge_raw(archives), merge_in_common(domain, archives)
+    best = common.best
+    merged = Merged(
+        runs=[str(folder) for folder in folders],
+        archives=len(archives),
+        cells=len(common),
+        capacity=common.capacity,
+        coverage=coverage(raw),
+        qd_score=qd_score(raw),
+        coverage_common=coverage(common),
+        qd_score_common=qd_score(common),
+        best_common=0.0 if best is None else common.fitness(best),
+        best_source="" if best is None else best.source,
+        axes=list(common.axes),
+        cells_common=cells_of(common, makers),
+    )
+    if out is not None:
+        _write(out, merged, common, domain.words.suffix)
+    return merged
+
+
+def _write(out: Path, merged: Merged, archive: Archive, suffix: str) -> None:
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise RunError(f"{out}: this is not empty. Name a folder that does not exist yet.")
+    try:
+        (out / "programs").mkdir(parents=True, exist_ok=True)
+        for cell, elite in archive.items():
+            (out / "programs" / ("-".join(map(str, cell)) + suffix)).write_text(elite.source)
+        (out / "merged.json").write_bytes(msgspec.json.format(msgspec.json.encode(merged)) + b"\n")
+        (out / "archive.json").write_bytes(archive.snapshot())
+    except OSError as error:
+        raise RunError(f"{out}: cannot be written: {error.strerror}.") from error

@@ -37,7 +37,7 @@ from shoal.runs.results import (
     Metric,
     Results,
 )
-from shoal.runs.search import CellSummary, SearchSummary
+from shoal.runs.search import Placed, SearchSummary
 
 OURS = "heterogeneous"
 BASELINES = ("solo", "homogeneous")
@@ -172,7 +172,7 @@ def _maps(arms: Sequence[ArmResults], summaries: Summaries[SearchSummary]) -> li
         summary = summaries[arm.name][seed]
         models = [model.model for model in summary.models]
         for evaluation, cells in (("common", summary.cells_common), ("raw", summary.cells_raw)):
-            shown = [CellSummary(one.cell, one.fitness, one.model) for one in cells]
+            shown = [Placed(one.cell, one.fitness, model=one.model) for one in cells]
             found.append(ArchiveMap(arm.name, arm.title, seed, evaluation, models, summary.axes, shown))
     return found
 

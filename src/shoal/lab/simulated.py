@@ -19,15 +19,15 @@ from functools import partial
 import msgspec
 
 from shoal.evolve.asking import Asker
-from shoal.evolve.champion import Champion, champion_kinds
 from shoal.evolve.outside import SearchOutside
-from shoal.evolve.searcher import Searcher
+from shoal.evolve.searcher import Searcher, champion_kinds
 from shoal.evolve.settings import EvolveSettings
 from shoal.evolve.state import SearchState
 from shoal.node import Inline, Node, NodeSettings
 from shoal.policy.table import TablePolicy
 from shoal.runs.journal import MemoryJournal
 from shoal.runs.records import Arrived, VerdictGiven, content_of
+from shoal.runs.search import Champion
 from shoal.runs.training import Completion, RolloutGroup, TaskName
 from shoal.sim.adversaries import Adversary, Liar, Malformed
 from shoal.sim.looping import AnyNode, Looping

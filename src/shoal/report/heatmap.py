@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from shoal.report.drawing import Scale, colour, drawing, figure, label, legend, letter, number
 from shoal.report.markup import Markup, element
 from shoal.runs.results import ArchiveMap
-from shoal.runs.search import Axis, CellSummary
+from shoal.runs.search import Axis, Placed
 
 WIDTH, LEFT, TOP, RIGHT, BOTTOM = 330, 74, 6, 6, 50
 FAINTEST = 0.10
@@ -32,7 +32,7 @@ def fitness_figure(archive: ArchiveMap, greatest: float) -> Markup:
     """Colour from 0 to `greatest`, which maps that are looked at side by side have in common."""
     scale = Scale(0.0, max(greatest, 1e-9), FAINTEST, 1.0)
 
-    def paint(cell: CellSummary) -> tuple[str, str, float]:
+    def paint(cell: Placed) -> tuple[str, str, float]:
         return number(cell.fitness, 2), "var(--heat)", min(1.0, max(FAINTEST, scale(cell.fitness)))
 
     return figure(_grid(archive, paint), f"{archive.title}: {_filled(archive)}")
@@ -41,7 +41,7 @@ def fitness_figure(archive: ArchiveMap, greatest: float) -> Markup:
 def models_figure(archive: ArchiveMap, models: Mapping[str, int]) -> Markup:
     """Which model's program is in each cell; `models` numbers them."""
 
-    def paint(cell: CellSummary) -> tuple[str, str, float]:
+    def paint(cell: Placed) -> tuple[str, str, float]:
         return letter(models[cell.model]), colour(models[cell.model]), 1.0
 
     counts = {model: sum(cell.model == model for cell in archive.cells) for model in models}
@@ -58,7 +58,7 @@ def _filled(archive: ArchiveMap) -> str:
     return f"{len(archive.cells)} of {capacity} cells"
 
 
-def _grid(archive: ArchiveMap, paint: Callable[[CellSummary], tuple[str, str, float]]) -> Markup:
+def _grid(archive: ArchiveMap, paint: Callable[[Placed], tuple[str, str, float]]) -> Markup:
     if len(archive.axes) != 2:
         return element("p", f"An archive with {len(archive.axes)} axes is not drawn.")
     upward, across = archive.axes

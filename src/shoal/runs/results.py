@@ -13,7 +13,7 @@ import msgspec
 
 from shoal.errors import RunError
 from shoal.runs.files import write_whole
-from shoal.runs.search import Axis, CellSummary, Contest
+from shoal.runs.search import Axis, Contest, Placed
 
 RESULTS = "results.json"
 FORMAT = "shoal.results"
@@ -107,7 +107,7 @@ class ArchiveMap(msgspec.Struct, frozen=True):
     evaluation: str
     models: list[str]
     axes: list[Axis]
-    cells: list[CellSummary]
+    cells: list[Placed]
 
 
 class Exhibit(msgspec.Struct, frozen=True):

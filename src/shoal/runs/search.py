@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -126,6 +126,23 @@ class Program(msgspec.Struct, frozen=True, omit_defaults=True):
     origin: Origin = Origin()
 
 
+Finite = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
+"""A number that a journal can hold: JSON has no infinity, and a claim must not be able to stop its
+receiver."""
+
+
+class Champion(msgspec.Struct, array_like=True, frozen=True):
+    """The winner of a round, as it travels. A receiver uses `domain` and `source`; the rest are claims, kept
+    in the journal for people and part of nothing that it computes. New fields go to the end, with a
+    default."""
+
+    domain: str
+    source: str
+    round: int = 0
+    model: str = ""
+    fitness: Finite = 0.0
+
+
 class Migrant(msgspec.Struct, frozen=True):
     """A champion of another node that is a program here. `author`, `epoch`, `seq` and `index` name the item
     that brought it, and give migrants a total order that does not depend on when they came."""
@@ -233,14 +250,14 @@ class SearchEvidence(msgspec.Struct, frozen=True):
 # Notes: one for each turn, for people, reports and the dashboard.
 
 
-class Placed(msgspec.Struct, frozen=True):
-    """A program that took a cell."""
+class Placed(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A program in a cell, and who made it."""
 
     cell: Cell
     fitness: float
-    digest: str
-    model: str
-    node: str
+    digest: str = ""
+    model: str = ""
+    node: str = ""
 
 
 class SearchNote(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -312,14 +329,6 @@ class ModelSummary(msgspec.Struct, frozen=True):
     unique_cells: int
 
 
-class CellSummary(msgspec.Struct, frozen=True, omit_defaults=True):
-    cell: Cell
-    fitness: float
-    model: str
-    node: str = ""
-    digest: str = ""
-
-
 class SearchPoint(msgspec.Struct, frozen=True):
     """The merged archive of the rounds that were going on when so many calls were spent; raw."""
 
@@ -375,8 +384,8 @@ class SearchSummary(msgspec.Struct, frozen=True):
     nodes: list[SearchNodeSummary]
     models: list[ModelSummary]
     axes: list[Axis]
-    cells_raw: list[CellSummary]
-    cells_common: list[CellSummary]
+    cells_raw: list[Placed]
+    cells_common: list[Placed]
     curve: list[SearchPoint]
     held_out: Contest | None
     domain: str = "corewar"

@@ -30,7 +30,7 @@ from shoal.corewar import (
 from shoal.corewar.settings import MAX_WARRIORS
 from shoal.errors import AssemblyError, CandidateError, ConfigError, DomainError
 from shoal.evolve.domain import Candidate, Domain, Operator, Outcome
-from shoal.evolve.generality import Duel
+from shoal.evolve.metrics import Duel
 from shoal.evolve.mutators import builtin_mutators
 from shoal.evolve.prompts import Prompts, load_prompts, load_template, redcode_grammar
 from shoal.runs.config import convert
