@@ -52,7 +52,11 @@ class Spending:
             self._under_way += 1
             self._attempts += 1
             number = self._attempts
-        self._before(number)
+        try:
+            self._before(number)
+        except BaseException:
+            self.end(Amounts())
+            raise
 
     def end(self, amounts: Amounts) -> None:
         """Books the cost of a call that was begun."""
