@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+from shoal.evolve.running import run
+from shoal.evolve.steps import Answer, Close, Closed, Open, Opened, Program, Propose, Proposed, Request
 
 from bench.row import Row
 from shoal.evolve import Candidate, Domain
-from shoal.evolve.running import run
 from shoal.evolve.settings import EvolveSettings
-from shoal.evolve.steps import Answer, Close, Closed, Open, Opened, Program, Propose, Proposed, Request
 from shoal.runs.journal import read
 from shoal.runs.records import Answered, Asked, content_of
 

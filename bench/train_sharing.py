@@ -18,10 +18,11 @@ from statistics import median
 from typing import Any
 from unittest.mock import patch
 
+from shoal.train.running import run
+
 from bench.row import Row
 from shoal.node.node import Node
 from shoal.swarm.exchange import Exchange
-from shoal.train.running import run
 from shoal.train.settings import TrainSettings
 from shoal.train.trainer import Trainer
 

@@ -144,7 +144,7 @@ def test_a_torn_last_line_is_ignored_and_recording_goes_on(tmp_path: Path) -> No
     Recording(Scripted(["c"]), cassette).answer_now(ask(1))
     cassette.close()
     assert path.read_bytes().startswith(whole)
-    assert [entry.answer.text for entry in Cassette(path).entries.values() if entry.answer] == ["a", "c"]
+    assert [call.answer.text for call in Cassette(path).calls.values() if call.answer] == ["a", "c"]
 
 
 def test_damage_is_named_with_its_line(tmp_path: Path) -> None:

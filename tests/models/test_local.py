@@ -18,13 +18,13 @@ from shoal.models import (
     ChatSampling,
     Endpoints,
     LlamaSettings,
-    Preset,
     catalogue,
     local_settings,
     parse_spec,
     resolve,
 )
 from shoal.models.llama import LlamaModel
+from shoal.models.presets import Preset
 from shoal.models.transformers_folder import TransformersModel
 from tests.models.server import Misbehaving
 
@@ -48,13 +48,13 @@ def installed(folder: Path, texts: list[bytes]) -> Preset:
     )
 
 
-def test_pieces_are_joined_once_and_checked(tmp_path: Path) -> None:
+def test_pieces_are_joined_once_and_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     preset = installed(tmp_path, [b"GGUF", b"abc", b"def"])
-    cache = tmp_path / "cache"
-    path = preset.file([str(tmp_path)], cache)
+    monkeypatch.setenv("SHOAL_CACHE", str(tmp_path / "cache"))
+    path = preset.file([str(tmp_path)])
     assert path.read_bytes() == b"GGUFabcdef"
-    assert preset.file([str(tmp_path)], cache) == path
-    assert list(cache.iterdir()) == [path]
+    assert preset.file([str(tmp_path)]) == path
+    assert list((tmp_path / "cache" / "models").iterdir()) == [path]
 
 
 def test_a_whole_file_is_used_where_it_is(tmp_path: Path) -> None:
@@ -63,13 +63,14 @@ def test_a_whole_file_is_used_where_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pieces", [1, 3])
-def test_a_changed_file_is_refused(tmp_path: Path, pieces: int) -> None:
+def test_a_changed_file_is_refused(tmp_path: Path, pieces: int, monkeypatch: pytest.MonkeyPatch) -> None:
     preset = installed(tmp_path, [b"x"] * pieces)
     (tmp_path / "some_model_part0" / "part.bin").write_bytes(b"y")
     cache = tmp_path / "cache"
+    monkeypatch.setenv("SHOAL_CACHE", str(cache))
     with pytest.raises(ConfigError, match="not the file"):
-        preset.file([str(tmp_path)], cache)
-    assert not cache.exists() or not list(cache.iterdir())
+        preset.file([str(tmp_path)])
+    assert not [path for path in cache.rglob("*") if path != cache / "models"]
 
 
 def test_a_missing_package_gives_the_command(tmp_path: Path) -> None:

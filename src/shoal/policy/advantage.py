@@ -26,12 +26,12 @@ def advantages(
     """The advantage of each completion, group by group: reward less the group's mean, divided as `scale`
     says. Standard deviations are those of a sample (n - 1), and `epsilon` is added to them. TrainError for a
     reward that is not a finite number."""
-    for group in rewards:
-        for reward in group:
-            if not math.isfinite(reward):
-                raise TrainError(f"a reward is {reward}: a verifier must give finite numbers")
+    everything = [reward for group in rewards for reward in group]
+    for reward in everything:
+        if not math.isfinite(reward):
+            raise TrainError(f"a reward is {reward}: a verifier must give finite numbers")
     if scale == "batch":
-        divisor = _deviation([reward for group in rewards for reward in group]) + epsilon
+        divisor = _deviation(everything) + epsilon
         return [[one / divisor for one in _centred(group)] for group in rewards]
     if scale == "group":
         return [[one / (_deviation(group) + epsilon) for one in _centred(group)] for group in rewards]
