@@ -27,20 +27,15 @@ MOST_ENTRIES = 64
 SAME_VERSIONS = range(20, 26)
 """0.1.20 to 0.1.25 make the same questions, keys and scores, so they count as one version."""
 PLOTTING = (
-    "matplotlib",
-    "matplotlib.animation",
-    "matplotlib.collections",
-    "matplotlib.pyplot",
-    "mpl_toolkits",
-    "mpl_toolkits.mplot3d",
+    *("matplotlib", "matplotlib.animation", "matplotlib.collections", "matplotlib.pyplot"),
+    *("mpl_toolkits", "mpl_toolkits.mplot3d"),
 )
-
-
 STARTED = ("reasoning_gym", "cellpylib")
 
 
 @cache
 def library() -> Any:
+    """The imported library, or TaskError."""
     try:
         try:
             with _no_plotting():
@@ -62,7 +57,7 @@ def _imported() -> Any:
 
 @contextlib.contextmanager
 def silence() -> Iterator[None]:
-    """Some generators print, and standard output may be a channel."""
+    """Swallows standard output: some generators print, and it may be a channel."""
     with contextlib.redirect_stdout(io.StringIO()):
         yield
 
@@ -76,7 +71,7 @@ def library_version() -> str:
 
 
 def generators() -> list[str]:
-    """All that the installed library has, but `composite`, which is none of its own."""
+    """All generators of the installed library, except `composite`, which combines others."""
     return sorted(name for name in library().factory.DATASETS if name != "composite")
 
 
@@ -140,8 +135,7 @@ NOT_PLAIN = object()
 
 
 def plain(value: Any) -> Any:
-    """The value in JSON, or NOT_PLAIN where it has no such form; then it can only be the library's
-    default."""
+    """The value in JSON. NOT_PLAIN if it has no such form: then it can only be the library's default."""
     if isinstance(value, Enum):
         return NOT_PLAIN
     if value is None or isinstance(value, bool | int | str):
@@ -158,7 +152,7 @@ def plain(value: Any) -> Any:
 
 
 class _Nothing(ModuleType):
-    """Stands for a module that is imported and never used."""
+    """An empty module, in the place of one that is imported and never used."""
 
     def __getattr__(self, name: str) -> None:
         if name.startswith("__"):
@@ -167,8 +161,8 @@ class _Nothing(ModuleType):
 
 @contextlib.contextmanager
 def _no_plotting() -> Iterator[None]:
-    """One of the library's dependencies imports matplotlib for plots that nobody draws here: a third of the
-    import time, and it wants threads and a writable folder. Inside, empty modules stand in for it."""
+    """Puts empty modules in the place of matplotlib. A dependency of the library imports it for plots that
+    nobody draws here; it takes a third of the import time and wants threads and a writable folder."""
     if "matplotlib" in sys.modules:
         yield
         return

@@ -1,7 +1,7 @@
-"""Settings of a family: what may be given, what it is if nothing is, and its one canonical form.
+"""Settings of a family: their bounds, their defaults and their one canonical form.
 
-Settings come from users and from strangers alike, so every one of them is checked before it is used, and the
-message says what would be right.
+Settings come from users and from strangers alike, so each is checked before it is used, and the message says
+what would be right.
 """
 
 from __future__ import annotations
@@ -86,17 +86,13 @@ def canonical_parameters(parameters: Mapping[str, Any] | None) -> str:
         )
     except (TypeError, ValueError, RecursionError) as error:
         raise TaskError(f"the settings of a task are not plain JSON values: {error}") from None
-    if len(text) > MOST_PARAMETERS:
-        raise TaskError(f"the settings of a task have {len(text)} characters: at most {MOST_PARAMETERS}")
-    return text
+    return _bounded(text)
 
 
 def parse_parameters(text: str) -> dict[str, Any]:
     """The settings of a canonical text, or of any other JSON object; "" means none."""
-    if len(text) > MOST_PARAMETERS:
-        raise TaskError(f"the settings of a task have {len(text)} characters: at most {MOST_PARAMETERS}")
     try:
-        found = json.loads(text) if text else {}
+        found = json.loads(_bounded(text)) if text else {}
     except (ValueError, RecursionError) as error:
         raise TaskError(f"the settings of a task are not JSON: {error}") from None
     if not isinstance(found, dict):
@@ -104,14 +100,20 @@ def parse_parameters(text: str) -> dict[str, Any]:
     return found
 
 
+def _bounded(text: str) -> str:
+    if len(text) > MOST_PARAMETERS:
+        raise TaskError(f"the settings of a task have {len(text)} characters: at most {MOST_PARAMETERS}")
+    return text
+
+
 def show(value: Any) -> str:
-    """A value for a message: never long, whatever it is."""
+    """A value for a message, never long."""
     text = repr(value[:50] if isinstance(value, str | list | tuple) else value)
     return text if len(text) <= 80 else text[:77] + "…"
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """What may have been meant, for the end of a message."""
+    """Names that may have been meant, for the end of a message."""
     names = sorted(known)
     near = difflib.get_close_matches(name[:64], names, n=3, cutoff=0.6)
     if near:

@@ -1,7 +1,8 @@
-"""Small families that need nothing but Python, easy enough for a model of a million parameters.
+"""The builtin families: they need nothing but Python, and are easy enough for a model of a million
+parameters.
 
-Each is of another character, so that nodes can have different tasks: arithmetic, comparison, copying in
-reverse, counting. An answer is right or wrong; blanks around it do not matter.
+Arithmetic, comparison, copying in reverse and counting: different enough that nodes can have different tasks.
+An answer is right or wrong; blanks around it do not matter.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ MOST_ANSWER = 256
 
 
 class SmallFamily:
-    """A family whose key is the one right answer. Question and answer depend on the settings and the seed
-    only: Python keeps the numbers of `random.Random` for whole-number seeds from version to version."""
+    """A family whose key is the one right answer. Question and answer depend on settings and seed only: from
+    version to version, Python keeps the numbers of `random.Random` for whole-number seeds."""
 
     name: ClassVar[str]
     version = "1"
@@ -91,7 +92,7 @@ class Reverse(SmallFamily):
 
 
 class Count(SmallFamily):
-    """`count a in abcaa:`: how often a letter occurs in a short string."""
+    """`count a in abcaa:`: the occurrences of a letter in a short string."""
 
     name = "count"
     settings: ClassVar[Mapping[str, Setting]] = {
