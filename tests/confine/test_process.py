@@ -120,7 +120,7 @@ def test_only_the_worker_itself_can_be_signalled_from_inside(worker: Worker) -> 
 
 @pytest.mark.parametrize("deed", ["speak", "forge"])
 def test_nonsense_on_the_stream_is_not_taken_for_a_reply(worker: Worker, deed: str) -> None:
-    with pytest.raises(StoppedError, match="nonsense|another request"):
+    with pytest.raises(StoppedError, match=r"nonsense|another request"):
         ask(worker, Deed(deed))
 
 
