@@ -361,7 +361,7 @@ def test_the_same_question_costs_once(worker: WorkerVerifier) -> None:
 
 
 def test_the_cache_is_bounded() -> None:
-    cache = ReplyCache(most_entries=10, most_characters=5000)
+    cache = ReplyCache(most_entries=10, most_bytes=5000)
     for seed in range(100):
         key = seed.to_bytes(32, "big")
         cache.put(key, Scored("q" * 1000, (1.0,)))

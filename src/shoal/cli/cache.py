@@ -56,7 +56,7 @@ def cache(
         print(f"{len(removed)} of {len(chosen)} entries removed from {cache_folder()}.")
     elif chosen:
         print_table(
-            ("model", "what it is", "MB", "entry"),
+            ("model", "purpose", "MB", "entry"),
             [(one.spec or "-", one.purpose, one.size / 1e6, one.path.name) for one in chosen],
             longest=LONGEST_LINE,
         )

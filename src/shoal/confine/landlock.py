@@ -17,7 +17,7 @@ READ_FILE, READ_FOLDER = 1 << 2, 1 << 3
 _PATH_BENEATH = 1
 _VERSION = 1
 _BITS_BY_VERSION = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-"""How many kinds of file access each version knows."""
+"""The number of kinds of file access in each version."""
 _NETWORK = 0b11
 _SCOPES = 0b11
 

@@ -149,7 +149,7 @@ class Worker:
             raise StoppedError("time limit")
 
     def _end_of_it(self) -> str:
-        """How the process ended, in words."""
+        """The end of the process, in words."""
         try:
             code = self._process.wait(timeout=1.0)
         except subprocess.TimeoutExpired:

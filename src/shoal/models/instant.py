@@ -103,15 +103,15 @@ class Fake(Instant):
     def __init__(self, name: str, spec: str) -> None:
         super().__init__(spec)
         self._name = name
-        if name.startswith("error=") and name.removeprefix("error=") not in ERRORS:
+        self._error = name.removeprefix("error=") if name.startswith("error=") else ""
+        if self._error and self._error not in ERRORS:
             raise ConfigError(f"{spec} asks for an unknown error: known are {', '.join(ERRORS)}")
 
     def answer_now(self, request: ChatRequest) -> ChatAnswer:
-        if self._name == "echo":
-            return _said(request.messages[-1].text, request, self.spec)
-        if self._name.startswith("error="):
-            raise ERRORS[self._name.removeprefix("error=")](f"{self.spec} fails as it was asked to")
-        return _said(self._name.replace("\\n", "\n"), request, self.spec)
+        if self._error:
+            raise ERRORS[self._error](f"{self.spec} fails as it was asked to")
+        text = request.messages[-1].text if self._name == "echo" else self._name.replace("\\n", "\n")
+        return _said(text, request, self.spec)
 
 
 def _said(line: Script, request: ChatRequest, spec: str) -> ChatAnswer:

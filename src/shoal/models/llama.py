@@ -134,21 +134,31 @@ class _Weights:
         return found
 
 
-class LlamaModel:
-    """A GGUF model in this process. A grammar is always followed, unless it is switched off."""
+class LocalModel:
+    """A model whose weights are in this process."""
 
     instant = False
 
-    def __init__(self, spec: str, settings: LlamaSettings, *, grammar: bool = True) -> None:
-        import_package("xllamacpp", "local", spec)
+    def __init__(self, spec: str, place: str | Path) -> None:
         self.spec = spec
-        self.settings = settings
-        self.endpoint = f"local:{settings.path}"
-        self._grammar = grammar
-        self._weights: _Weights | None = None
+        self.endpoint = f"local:{place}"
 
     def __repr__(self) -> str:
         return f"<model {self.spec}>"
+
+    def learn(self, setting: str) -> bool:
+        return False
+
+
+class LlamaModel(LocalModel):
+    """A GGUF model in this process. A grammar is always followed, unless it is switched off."""
+
+    def __init__(self, spec: str, settings: LlamaSettings, *, grammar: bool = True) -> None:
+        super().__init__(spec, settings.path)
+        import_package("xllamacpp", "local", spec)
+        self.settings = settings
+        self._grammar = grammar
+        self._weights: _Weights | None = None
 
     async def answer(self, request: ChatRequest, *, timeout: float) -> ChatAnswer:
         started = time.monotonic()
@@ -157,9 +167,6 @@ class LlamaModel:
         work = partial(self._weights.generate, self._body(request))
         found = await in_thread(work, self._weights.workers, self.spec, timeout)
         return self._answer(found, request, time.monotonic() - started)
-
-    def learn(self, setting: str) -> bool:
-        return False
 
     async def close(self) -> None:
         """Lets go of the weights; they are freed once nobody in the process uses them."""

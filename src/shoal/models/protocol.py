@@ -23,7 +23,7 @@ MESSAGE_OVERHEAD_TOKENS = 32
 
 
 class ChatSampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How to draw the answer; None leaves a setting to the endpoint.
+    """The settings of the drawing; None leaves one to the endpoint.
 
     `max_tokens` bounds the answer, with the thoughts before it where the endpoint counts them. A `seed` is
     passed on where the endpoint takes one; builtin models draw everything from it.

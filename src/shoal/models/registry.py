@@ -40,7 +40,7 @@ def resolve(
         return _replaying(Path(replay), str(parsed))
     if parsed.scheme in ("builtin", "fake", "cassette") and parsed.options != Options():
         raise ConfigError(f"{parsed}: {parsed.scheme} models take no options")
-    model = _MAKERS[parsed.scheme](parsed, environment, endpoints)
+    model = _open(parsed, environment, endpoints)
     if parsed.options.temperature is not None or parsed.options.max_tokens is not None:
         model = Adjusted(model, parsed.options)
     return model if record is None else Recording(model, Cassette.at(record))
@@ -165,7 +165,7 @@ def _remote(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoi
     return kind(str(spec), url=url, model=spec.name, key=key, variable=variable, capabilities=capabilities)
 
 
-def _local(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:
+def _local(spec: Spec, endpoints: Endpoints) -> Model:
     found = local_settings(spec)
     if isinstance(found, Path):
         endpoints.get(f"local:{found}").limit(1, None)
@@ -175,15 +175,7 @@ def _local(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoin
     return model
 
 
-def _builtin(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:
-    raise ConfigError(f"{spec} is an operator of a domain: `shoal evolve` opens it, nothing else can")
-
-
-def _fake(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:
-    return Fake(spec.name, str(spec))
-
-
-def _cassette(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:
+def _cassette(spec: Spec) -> Model:
     path, _, recorded = spec.name.partition("#")
     models = Cassette.at(path).models()
     if not recorded and len(models) > 1:
@@ -198,13 +190,15 @@ def _replaying(path: Path, recorded: str) -> Model:
     return Replaying(recorded, Cassette.at(path))
 
 
-_MAKERS = {
-    "openai": _remote,
-    "anthropic": _remote,
-    "http": _remote,
-    "https": _remote,
-    "local": _local,
-    "builtin": _builtin,
-    "fake": _fake,
-    "cassette": _cassette,
-}
+def _open(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:
+    match spec.scheme:
+        case "local":
+            return _local(spec, endpoints)
+        case "builtin":
+            raise ConfigError(f"{spec} is an operator of a domain: `shoal evolve` opens it, nothing else can")
+        case "fake":
+            return Fake(spec.name, str(spec))
+        case "cassette":
+            return _cassette(spec)
+        case _:
+            return _remote(spec, environment, endpoints)

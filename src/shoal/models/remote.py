@@ -58,14 +58,6 @@ _SETTING_WORDS = (
 )
 
 
-class _TooLarge(Exception):
-    pass
-
-
-class _Packed(Exception):
-    pass
-
-
 class RemoteModel(ABC):
     """A model behind HTTP. Subclasses say how one request is sent and how its body is read."""
 
@@ -96,15 +88,8 @@ class RemoteModel(ABC):
         self._headers = dict(headers or {})
         self._sdk = import_package(self.package, "llm", spec)
         self._http = import_package("httpx2", "llm", spec)
-        self._foreseen: tuple[type[Exception], ...] = (
-            _TooLarge,
-            _Packed,
-            self._sdk.APIError,
-            self._http.HTTPError,
-            OSError,
-            ValueError,
-            RecursionError,
-        )
+        errors = (self._sdk.APIError, self._http.HTTPError, OSError, ValueError, RecursionError)
+        self._foreseen: tuple[type[Exception], ...] = errors
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
@@ -193,8 +178,8 @@ class RemoteModel(ABC):
 
     async def _incoming(self, response: Any) -> None:
         if response.headers.get("content-encoding", "identity").lower() != "identity":
-            raise _Packed
-        response.stream = bounded(response.stream, self._http.AsyncByteStream)
+            raise ModelAnswerError(f"{self._where} sent a packed answer although a plain one was asked for")
+        response.stream = bounded(response.stream, self._http.AsyncByteStream, self._where)
 
     def _checked_body(self, response: Any) -> bytes:
         """The body of a successful answer, if it says that it is JSON."""
@@ -208,12 +193,8 @@ class RemoteModel(ABC):
 
     def _translate(self, error: Exception, timeout: float) -> ModelError:
         cause: BaseException = error.__cause__ or error
-        if isinstance(cause, _TooLarge):
-            return ModelAnswerError(
-                f"{self._where} sent more than {MOST_ANSWER_BYTES} bytes: is this a chat endpoint?"
-            )
-        if isinstance(cause, _Packed):
-            return ModelAnswerError(f"{self._where} sent a packed answer although a plain one was asked for")
+        if isinstance(cause, ModelAnswerError):  # of one of the hooks, wrapped by the package
+            return ModelAnswerError(str(cause))
         if isinstance(error, self._sdk.APIStatusError):
             return error_for_status(
                 error.status_code,
@@ -241,8 +222,8 @@ class RemoteModel(ABC):
         return text if self._key is None else self._key.scrub(text)
 
 
-def bounded(stream: Any, base: type[Any]) -> Any:
-    """The stream, ending in `_TooLarge` after MOST_ANSWER_BYTES."""
+def bounded(stream: Any, base: type[Any], where: str) -> Any:
+    """The stream, which ends in an error after MOST_ANSWER_BYTES."""
 
     class Bounded(base):  # type: ignore[misc]
         async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -250,7 +231,9 @@ def bounded(stream: Any, base: type[Any]) -> Any:
             async for chunk in stream:
                 left -= len(chunk)
                 if left < 0:
-                    raise _TooLarge
+                    raise ModelAnswerError(
+                        f"{where} sent more than {MOST_ANSWER_BYTES} bytes: is this a chat endpoint?"
+                    )
                 yield chunk
 
         async def aclose(self) -> None:

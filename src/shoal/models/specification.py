@@ -29,10 +29,11 @@ MOST_SPEC_CHARACTERS = 2000
 class Options(msgspec.Struct, frozen=True, omit_defaults=True):
     """The options of a spec.
 
-    temperature, max_tokens   sampling of this model; they override the request's grammar
-    on, off, or the dialect of the server: llama.cpp, vllm; else the server is asked rpm, concurrency
-    limits per endpoint: calls per minute, calls at a time key                       name of the variable that
-    holds the key threads, context          local weights: processor threads, tokens of context
+    temperature, max_tokens   sampling of this model; they override the request's
+    grammar                   on, off, or the dialect of the server (llama.cpp, vllm) if it does not say
+    rpm, concurrency          limits per endpoint: calls per minute, calls at a time
+    key                       name of the variable that holds the key
+    threads, context          local weights: processor threads, tokens of context
     """
 
     temperature: float | None = None

@@ -15,36 +15,27 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import ConfigError, ModelServerError, ModelSettingError
-from shoal.models.llama import in_thread
+from shoal.models.llama import LocalModel, in_thread
 from shoal.models.protocol import ChatAnswer, ChatRequest, Finish, Usage
 from shoal.models.remote import import_package
 
 
-class TransformersModel:
+class TransformersModel(LocalModel):
     """The model in one folder, loaded on first use."""
 
-    instant = False
-
     def __init__(self, spec: str, folder: Path) -> None:
-        self.spec = spec
-        self.endpoint = f"local:{folder}"
+        super().__init__(spec, folder)
         self._folder = folder
         self._torch = import_package("torch", "train", spec)
         self._transformers = import_package("transformers", "train", spec)
         self._worker = ThreadPoolExecutor(1, thread_name_prefix=f"transformers-{folder.name}")
         self._loaded: tuple[Any, Any] | None = None
 
-    def __repr__(self) -> str:
-        return f"<model {self.spec}>"
-
     async def answer(self, request: ChatRequest, *, timeout: float) -> ChatAnswer:
         try:
             return await in_thread(partial(self._generate, request), self._worker, self.spec, timeout)
         except RuntimeError as error:
             raise ModelServerError(f"{self.spec} failed ({' '.join(str(error).split())[:200]})") from None
-
-    def learn(self, setting: str) -> bool:
-        return False
 
     async def close(self) -> None:
         self._loaded = None

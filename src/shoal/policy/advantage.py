@@ -13,7 +13,7 @@ from typing import Literal
 from shoal.errors import TrainError
 
 ScaleRewards = Literal["group", "batch", "none"]
-"""What centred rewards are divided by, named as in TRL. group: the group's standard deviation. batch: that of
+"""The divisor of centred rewards, named as in TRL. group: the group's standard deviation. batch: that of
 all rewards of the step. none: nothing, as in Dr. GRPO."""
 
 EPSILON = 1e-4

@@ -16,7 +16,7 @@ import msgspec
 from shoal.runs.training import Sampled as Sampled
 
 LossType = Literal["dapo", "grpo", "bnpo", "dr_grpo"]
-"""How token losses are averaged, named as in TRL. dapo: over all completion tokens of the step."""
+"""The average of token losses, named as in TRL. dapo: over all completion tokens of the step."""
 Level = Literal["token", "sequence"]
 Estimator = Literal["as-published", "truncated", "band", "positive"]
 """The use of foreign groups. as-published: as if this policy had just written them. truncated: importance
@@ -33,7 +33,7 @@ class Sampling(msgspec.Struct, frozen=True):
 
 
 class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a policy learns from a batch. `clip_low` and `clip_high` bound the ratio; `inner_steps` above 1
+    """The settings of a learning step. `clip_low` and `clip_high` bound the ratio; `inner_steps` above 1
     take true old log-probs. `micro_groups`: groups per forward pass, which bounds memory. `kl`: weight of the
     penalty against the policy as it was loaded (0: no reference is kept). `band`: least mean log-prob per
     token of a foreign completion. `most_weight` caps importance weights. `constant_length`: the length of

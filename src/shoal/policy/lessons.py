@@ -43,7 +43,7 @@ class Lesson(msgspec.Struct, frozen=True):
 
 
 class WarmUp(msgspec.Struct, frozen=True):
-    """`clean` steps on right answers, then `noisy` steps of which only the share `right` of the answers is
+    """`clean` steps on right answers, then `noisy` steps in which only the share `right` of the answers is
     right; each on `rows` rows."""
 
     lessons: tuple[Lesson, ...]

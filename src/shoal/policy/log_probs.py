@@ -147,7 +147,7 @@ def packs(model: Any, vocabulary: int) -> bool:
 
 
 def window(model: Any) -> int | None:
-    """How far back the model sees, if that is limited; longer texts must not be packed."""
+    """The tokens back that the model sees, None: all; longer texts must not be packed."""
     config = model.config.get_text_config()
     kinds = getattr(config, "layer_types", None)
     if kinds is not None and all(kind == "full_attention" for kind in kinds):

@@ -146,7 +146,7 @@ def quiet() -> Iterator[None]:
 
 
 def _attention(transformers: Any, folder: Path) -> str | None:
-    """Fused attention where the architecture has it; others keep what they know."""
+    """Fused attention if the architecture has it; None: the architecture's default."""
     config = transformers.AutoConfig.from_pretrained(str(folder), **LOCAL)
     kind = transformers.MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None)
     return "sdpa" if getattr(kind, "_supports_sdpa", False) else None

@@ -234,37 +234,28 @@ class ReplyCache:
     """The newest replies by the hash of their request, within a bound on their number and size. A reply
     follows from the request alone, so it never ages."""
 
-    def __init__(self, most_entries: int = 4096, most_characters: int = 8 << 20) -> None:
+    def __init__(self, most_entries: int = 4096, most_bytes: int = 8 << 20) -> None:
         self._most_entries = most_entries
-        self._most_characters = most_characters
-        self._replies: OrderedDict[bytes, TaskReply] = OrderedDict()
-        self._characters = 0
+        self._most_bytes = most_bytes
+        self._replies: OrderedDict[bytes, tuple[TaskReply, int]] = OrderedDict()
+        self._bytes = 0
+        self._encode = msgspec.msgpack.Encoder().encode
 
     def get(self, key: bytes) -> TaskReply | None:
-        found = self._replies.get(key)
-        if found is not None:
-            self._replies.move_to_end(key)
-        return found
+        if key not in self._replies:
+            return None
+        self._replies.move_to_end(key)
+        return self._replies[key][0]
 
     def put(self, key: bytes, reply: TaskReply) -> None:
-        self._characters += _size(reply) - (_size(self._replies[key]) if key in self._replies else 0)
-        self._replies[key] = reply
-        self._replies.move_to_end(key)
-        while len(self._replies) > self._most_entries or self._characters > self._most_characters:
-            self._characters -= _size(self._replies.popitem(last=False)[1])
+        size = 200 + len(self._encode(reply))
+        self._bytes += size - self._replies.pop(key, (reply, 0))[1]
+        self._replies[key] = reply, size
+        while len(self._replies) > self._most_entries or self._bytes > self._most_bytes:
+            self._bytes -= self._replies.popitem(last=False)[1][1]
 
     def __len__(self) -> int:
         return len(self._replies)
-
-
-def _size(reply: TaskReply) -> int:
-    match reply:
-        case Posed(question=question, parameters=parameters, answer=answer):
-            return 200 + len(question) + len(parameters) + len(answer)
-        case Scored(question=question, scores=scores):
-            return 200 + len(question) + 32 * len(scores)
-        case Refused(reason=reason):
-            return 200 + len(reason)
 
 
 def _bounded(scoring: Scoring) -> Scoring | Refused:

@@ -27,7 +27,7 @@ from shoal.corewar import (
 )
 from shoal.errors import TaskError
 from shoal.tasks.family import Puzzle
-from shoal.tasks.parameters import Number, Setting, Whole, hint, read_settings, show
+from shoal.tasks.parameters import Number, Setting, hint, read_settings, show
 
 MOST_ANSWER = 8192
 MOST_OPPONENTS = 8
@@ -114,11 +114,11 @@ class BeatWarrior:
 
 
 _NUMBERS: Mapping[str, Setting] = {
-    "rounds": Whole(10, 1, 100),
+    "rounds": Number(10, 1, 100),
     "tie": Number(0.5, 0.0, 1.0),
     "threshold": Number(0.75, 0.01, 1.0),
-    "mutations": Whole(1, 0, 16),
-    "all": Whole(0, 0, 1),
+    "mutations": Number(1, 0, 16),
+    "all": Number(0, 0, 1),
 }
 
 
@@ -161,7 +161,7 @@ def _assembled(where: str, source: str, settings: Settings) -> Warrior:
 
 @lru_cache(maxsize=len(HILLS))
 def _starters(settings: Settings) -> list[Warrior]:
-    """Those that assemble under these rules, by name."""
+    """The starters that assemble under these rules, by name."""
     found = []
     for name in starter_names():
         try:

@@ -31,6 +31,15 @@ PLOTTING = (
     *("mpl_toolkits", "mpl_toolkits.mplot3d"),
 )
 STARTED = ("reasoning_gym", "cellpylib")
+NOT_PLAIN = object()
+KINDS: tuple[tuple[Any, Any, str], ...] = (
+    (bool, bool, "true or false"),
+    (int, int, "a number like {}"),
+    (float, int | float, "a number like {}"),
+    (str, str, "a text like {!r}"),
+    (list | tuple, list | tuple, "a list"),
+)
+"""Kinds of defaults, the values that each accepts, and their description."""
 
 
 @cache
@@ -105,16 +114,11 @@ def _checked(where: str, value: Any, default: Any, depth: int = 0) -> Any:
     """The value if it is plain, small and of the default's kind."""
     if depth > 3:
         raise TaskError(f"{where} is nested too deeply")
-    if isinstance(default, bool) and not isinstance(value, bool):
-        raise TaskError(f"{where} is {show(value)}: give true or false")
-    if isinstance(default, int | float) and not isinstance(default, bool):
-        number = isinstance(value, int) or (isinstance(value, float) and isinstance(default, float))
-        if isinstance(value, bool) or not number:
-            raise TaskError(f"{where} is {show(value)}: give a number like {default}")
-    if isinstance(default, str) and not isinstance(value, str):
-        raise TaskError(f"{where} is {show(value)}: give a text like {default!r}")
-    if isinstance(default, list | tuple) and not isinstance(value, list | tuple):
-        raise TaskError(f"{where} is {show(value)}: give a list")
+    for kind, accepted, form in KINDS:
+        if isinstance(default, kind):
+            if not isinstance(value, accepted) or isinstance(value, bool) != (kind is bool):
+                raise TaskError(f"{where} is {show(value)}: give {form.format(default)}")
+            break
     if isinstance(value, int | float) and not (math.isfinite(value) and abs(value) <= MOST_WHOLE):
         raise TaskError(f"{where} is {show(value)}: give a number up to {MOST_WHOLE}")
     if isinstance(value, str) and len(value) > MOST_TEXT:
@@ -129,9 +133,6 @@ def _checked(where: str, value: Any, default: Any, depth: int = 0) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise TaskError(f"{where} is {show(value)}: give a plain value")
-
-
-NOT_PLAIN = object()
 
 
 def plain(value: Any) -> Any:

@@ -21,33 +21,20 @@ MOST_NAMED = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
-    """A whole number from `least` to `most`."""
-
-    default: int
-    least: int
-    most: int
-
-    def read(self, where: str, value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
-            raise TaskError(f"{where} is {show(value)}: give a whole number from {self.least} to {self.most}")
-        return value
-
-
-@dataclass(frozen=True, slots=True)
 class Number:
-    """A number from `least` to `most`."""
+    """A number from `least` to `most`; a whole one if the default is."""
 
     default: float
     least: float
     most: float
 
     def read(self, where: str, value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise TaskError(f"{where} is {show(value)}: give a number")
-        if not self.least <= value <= self.most:  # also where it is not a number
-            raise TaskError(f"{where} is {show(value)}: give a number from {self.least} to {self.most}")
-        return float(value)
+        is_whole = isinstance(self.default, int)
+        is_number = isinstance(value, int if is_whole else int | float) and not isinstance(value, bool)
+        if not is_number or not self.least <= value <= self.most:
+            kind = "whole number" if is_whole else "number"
+            raise TaskError(f"{where} is {show(value)}: give a {kind} from {self.least} to {self.most}")
+        return int(value) if is_whole else float(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +50,7 @@ class Letters:
         return "".join(letter for letter in self.allowed if letter in value)
 
 
-Setting = Whole | Number | Letters
+Setting = Number | Letters
 
 
 def read_settings(

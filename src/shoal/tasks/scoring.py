@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 AnswerMode = Literal["lenient", "tags"]
-"""Where the answer is: in the last <answer>…</answer>, and without one "tags" finds nothing ("")."""
+"""The answer is in the last <answer>…</answer>; without one, "tags" finds nothing ("")."""
 RewardKind = Literal["binary", "raw"]
 """1 for a right answer and 0 for any other (as in the SAPO paper), or the score itself."""
 

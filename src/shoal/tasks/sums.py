@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from shoal.tasks.family import Puzzle
-from shoal.tasks.parameters import Letters, Setting, Whole, read_settings
+from shoal.tasks.parameters import Letters, Number, Setting, read_settings
 
 MOST_ANSWER = 256
 
@@ -47,8 +47,8 @@ class Sums(SmallFamily):
 
     name = "sums"
     settings: ClassVar[Mapping[str, Setting]] = {
-        "largest": Whole(9, 1, 10**9),
-        "terms": Whole(2, 2, 8),
+        "largest": Number(9, 1, 10**9),
+        "terms": Number(2, 2, 8),
         "operators": Letters("+", "+-*"),
     }
 
@@ -70,7 +70,7 @@ class Compare(SmallFamily):
     """`larger of 3 and 17:`: two different numbers."""
 
     name = "compare"
-    settings: ClassVar[Mapping[str, Setting]] = {"largest": Whole(99, 1, 10**9)}
+    settings: ClassVar[Mapping[str, Setting]] = {"largest": Number(99, 1, 10**9)}
 
     def make(self, rng: random.Random, **settings: Any) -> tuple[str, str]:
         first, second = rng.sample(range(settings["largest"] + 1), 2)
@@ -82,7 +82,7 @@ class Reverse(SmallFamily):
 
     name = "reverse"
     settings: ClassVar[Mapping[str, Setting]] = {
-        "digits": Whole(3, 1, 64),
+        "digits": Number(3, 1, 64),
         "alphabet": Letters("0123456789", "0123456789abcdefghijklmnopqrstuvwxyz"),
     }
 
@@ -96,7 +96,7 @@ class Count(SmallFamily):
 
     name = "count"
     settings: ClassVar[Mapping[str, Setting]] = {
-        "length": Whole(6, 1, 128),
+        "length": Number(6, 1, 128),
         "alphabet": Letters("abc", "abcdefghijklmnopqrstuvwxyz"),
     }
 

@@ -73,8 +73,8 @@ TaskReply = Posed | Scored | Refused
 
 
 class Verifier(Protocol):
-    """Whatever a text or a stranger's parameters hold, nothing is raised: it is a `Refused` or a score of
-    0."""
+    """It raises nothing for any content of a text or of a stranger's parameters: such content gets a
+    `Refused`, or a score of 0."""
 
     def pose(self, problem: Problem) -> Posed | Refused: ...
 
