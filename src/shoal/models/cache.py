@@ -15,7 +15,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -36,7 +36,8 @@ KINDS = (
 )
 """Folder, pattern of the name, prefix of the spec, and purpose of each kind of entry."""
 
-_held: dict[Path, int] = {}
+_used: set[Path] = set()
+_locks = ExitStack()
 
 
 class Cached(msgspec.Struct, frozen=True):
@@ -84,9 +85,10 @@ def remove(entry: Cached) -> None:
 
 def use(path: Path) -> Path:
     """The path. If it is in the cache, it is locked against removal until this process ends."""
-    if path not in _held and path.is_relative_to(cache_folder()):
+    if path not in _used and path.is_relative_to(cache_folder()):
         with suppress(OSError):
-            _held[path] = _lock(path, exclusive=False)
+            _locks.enter_context(_locked(path, exclusive=False))
+            _used.add(path)
     return path
 
 
@@ -115,25 +117,16 @@ def made_whole(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _locked(path: Path, *, exclusive: bool) -> Iterator[None]:
-    descriptor = _lock(path, exclusive=exclusive)
-    try:
-        yield
-    finally:
-        if descriptor >= 0:
-            os.close(descriptor)
-
-
-def _lock(path: Path, *, exclusive: bool) -> int:
-    """A descriptor that holds the lock, -1 where the system has none; BlockingIOError if others hold it."""
+    """Holds a lock on a file or folder, if the system has locks; BlockingIOError if others hold it."""
     if fcntl is None:
-        return -1
+        yield
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-    except BaseException:
+        yield
+    finally:
         os.close(descriptor)
-        raise
-    return descriptor
 
 
 def _size(path: Path) -> int:

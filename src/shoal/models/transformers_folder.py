@@ -16,6 +16,7 @@ from typing import Any
 
 from shoal.errors import ConfigError, ModelServerError, ModelSettingError
 from shoal.models.llama import LocalModel, in_thread
+from shoal.models.openai_compatible import chat_body
 from shoal.models.protocol import ChatAnswer, ChatRequest, Finish, Usage
 from shoal.models.remote import import_package
 
@@ -55,9 +56,7 @@ class TransformersModel(LocalModel):
         return self._loaded
 
     def _prompt(self, tokenizer: Any, request: ChatRequest) -> Any:
-        texts = [{"role": message.role, "content": message.text} for message in request.messages]
-        if request.system:
-            texts.insert(0, {"role": "system", "content": request.system})
+        texts = chat_body(request)["messages"]
         if getattr(tokenizer, "chat_template", None):
             text = tokenizer.apply_chat_template(texts, tokenize=False, add_generation_prompt=True)
             return tokenizer(text, return_tensors="pt", add_special_tokens=False)
