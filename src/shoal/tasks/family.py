@@ -27,7 +27,8 @@ class Family(Protocol):
 
     `safe`: `score` hands the answer to no interpreter, and so may get a stranger's text. `most_answer`: an
     answer of more characters is wrong. A family may also have `whole_text = True`: then an answer without
-    <answer> tags is the whole text and not its first line.
+    <answer> tags is the whole text and not its first line. Its class may have a static `prepare()`, which
+    imports a library that takes seconds.
     """
 
     @property

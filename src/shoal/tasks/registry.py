@@ -91,9 +91,9 @@ def source_of(name: str) -> str:
 
 def prepare(name: str, families: Mapping[str, str]) -> None:
     """Imports the library of a family, which may take seconds."""
-    _maker(name, {}, families)
-    if source_of(name) == "gym":
-        GymFamily.prepare()
+    make = _maker(name, {}, families)
+    kind = make.func if isinstance(make, partial) else make
+    getattr(kind, "prepare", lambda: None)()
 
 
 def _maker(name: str, files: Mapping[str, str], families: Mapping[str, str]) -> Maker:
