@@ -14,9 +14,19 @@ from bench.row import Row
 from shoal.evolve import Candidate, Domain
 from shoal.evolve.crew import run
 from shoal.evolve.settings import EvolveSettings
-from shoal.runs.search import Answer, Close, Closed, Open, Opened, Program, Propose, Proposed, Request
-from shoal.runs.journal import read
+from shoal.runs import read
 from shoal.runs.records import Answered, Asked, content_of
+from shoal.runs.search import (
+    Close,
+    Closed,
+    Open,
+    Opened,
+    Program,
+    Propose,
+    Proposed,
+    SearchAnswer,
+    SearchRequest,
+)
 
 CALLS = 600
 ROUNDS = 4
@@ -26,14 +36,14 @@ Battle = tuple[int, int, tuple[str, ...]]
 """Seed, rounds and opponents: what one call of the engine can play together."""
 
 
-def journaled(journal: Path) -> Iterator[tuple[Request, Answer]]:
-    asked: dict[int, Request] = {}
+def journaled(journal: Path) -> Iterator[tuple[SearchRequest, SearchAnswer]]:
+    asked: dict[int, SearchRequest] = {}
     for record in read(journal):
         content = content_of(record)
         if isinstance(content, Asked):
-            asked[content.turn] = msgspec.json.decode(content.request, type=Request)
+            asked[content.turn] = msgspec.json.decode(content.request, type=SearchRequest)
         elif isinstance(content, Answered):
-            yield asked[content.turn], msgspec.json.decode(content.answer, type=Answer)
+            yield asked[content.turn], msgspec.json.decode(content.answer, type=SearchAnswer)
 
 
 def battles_of(folder: Path, settings: EvolveSettings) -> tuple[dict[Battle, list[str]], int]:

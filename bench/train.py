@@ -27,7 +27,7 @@ from bench.train_sharing import measure as measure_sharing
 from shoal.policy.advantage import advantages
 from shoal.policy.base import Learning, LearningGroup, Sampling
 from shoal.policy.language_model import LanguageModelPolicy
-from shoal.policy.loading import load, weights_folder
+from shoal.policy.weights import load, weights_folder
 
 GROUP = 8
 WORDS = (

@@ -20,8 +20,9 @@ from unittest.mock import patch
 
 from bench.row import Row
 from shoal.node.node import Node
+from shoal.node.running import run_crew
 from shoal.swarm.exchange import Exchange
-from shoal.train.crew import run
+from shoal.train.crew import TrainCrew
 from shoal.train.settings import TrainSettings
 from shoal.train.trainer import Trainer
 
@@ -83,7 +84,7 @@ def spent(external: int) -> tuple[float, float, float]:
         counter.watching(Exchange, "tick"),
         counter.leaving_out(Trainer, "absorb"),
     ):
-        assert run(settings, Path(place) / "run", in_process=True) == "finished"
+        assert run_crew(TrainCrew(settings), Path(place) / "run", in_process=True) == "finished"
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     workers = after.ru_utime + after.ru_stime - children.ru_utime - children.ru_stime
     return time.process_time() - began, counter.seconds, workers

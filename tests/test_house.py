@@ -182,3 +182,20 @@ def test_modules_fit_in_the_head() -> None:
         str(path): lines for path, _ in modules() if (lines := len(path.read_text().splitlines())) > 600
     }
     assert not too_long
+
+
+def test_torch_is_imported_by_policies_and_the_transformers_client_only() -> None:
+    """Inside functions too: a program that opens no policy never loads torch."""
+    wrong = []
+    for path, tree in modules():
+        place = path.relative_to(SOURCE).as_posix()
+        if place.startswith("policy/") or place == "models/transformers_folder.py":
+            continue
+        for node in ast.walk(tree):
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            wrong += [f"{place}:{node.lineno}" for name in names if name.split(".")[0] == "torch"]  # type: ignore[attr-defined]
+    assert not wrong

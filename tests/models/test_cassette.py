@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -22,45 +23,44 @@ from shoal.errors import (
     ModelTimeoutError,
 )
 from shoal.models import (
-    Answer,
-    Budget,
-    BudgetRecord,
+    Amounts,
+    BuiltinModel,
     Caller,
     Cassette,
+    ChatAnswer,
+    ChatRequest,
+    ChatSampling,
     Endpoints,
-    Ledger,
-    Limits,
-    Policy,
+    Patience,
     Recording,
-    Request,
-    Sampling,
     Scripted,
+    Spending,
     Usage,
     parse_spec,
     price_for,
-    register_builtin,
     resolve,
 )
 from shoal.models.prices import FREE
 
 
-def ask(number: int) -> Request:
-    return Request.ask(f"question {number}", sampling=Sampling(seed=number))
+def ask(number: int) -> ChatRequest:
+    return ChatRequest.ask(f"question {number}", sampling=ChatSampling(seed=number))
 
 
-def run(model: object, order: list[int]) -> tuple[list[str], list[BudgetRecord]]:
-    """What a run saw, and what it booked."""
-    records: list[BudgetRecord] = []
-    book = Ledger(Budget(Limits(calls=50, tokens=100_000)), records.append)
-    caller = Caller(model, FREE, book, Policy(deadline=100, attempts=3), Endpoints())  # type: ignore[arg-type]
-    seen = []
+def run(model: object, order: list[int]) -> tuple[list[str], list[Amounts], list[int]]:
+    """The answers of a run, the spending after each question, and the attempts that were announced."""
+    attempts: list[int] = []
+    spending = Spending(50, attempts.append)
+    caller = Caller(model, FREE, Patience(deadline=100, attempts=3), Endpoints())  # type: ignore[arg-type]
+    seen, spent = [], []
     for number in order:
         try:
-            answer = asyncio.run(caller.call(ask(number), random.Random(number)))
+            answer = asyncio.run(caller.call(ask(number), random.Random(number), spending))
             seen.append(msgspec.json.encode(answer).decode())
         except ModelError as error:
             seen.append(f"{type(error).__name__} {error} {error.attempts}")
-    return seen, records
+        spent.append(spending.spent)
+    return seen, spent, attempts
 
 
 failures = st.sampled_from(
@@ -75,14 +75,14 @@ failures = st.sampled_from(
     ]
 )
 answers = st.builds(
-    Answer, st.text(max_size=20), st.just("m"), st.builds(Usage, st.integers(0, 9)), st.floats(0, 60)
+    ChatAnswer, st.text(max_size=20), st.just("m"), st.builds(Usage, st.integers(0, 9)), st.floats(0, 60)
 )
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(failures | answers, min_size=1, max_size=25), st.lists(st.integers(0, 3), max_size=8))
 def test_a_replay_equals_the_recorded_run(
-    tmp_path_factory: pytest.TempPathFactory, script: list[Answer | ModelError], order: list[int]
+    tmp_path_factory: pytest.TempPathFactory, script: list[ChatAnswer | ModelError], order: list[int]
 ) -> None:
     path = tmp_path_factory.mktemp("cassette") / "calls.jsonl"
     recorded = run(Recording(Scripted(script), Cassette.at(path)), order)
@@ -144,7 +144,7 @@ def test_a_torn_last_line_is_ignored_and_recording_goes_on(tmp_path: Path) -> No
     Recording(Scripted(["c"]), cassette).answer_now(ask(1))
     cassette.close()
     assert path.read_bytes().startswith(whole)
-    assert [entry.answer.text for entry in Cassette(path).entries.values() if entry.answer] == ["a", "c"]
+    assert [call.answer.text for call in Cassette(path).calls.values() if call.answer] == ["a", "c"]
 
 
 def test_damage_is_named_with_its_line(tmp_path: Path) -> None:
@@ -169,32 +169,35 @@ def test_a_second_writer_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_builtin_model_depends_on_the_request_only() -> None:
-    register_builtin("dice", lambda request, rng: str(rng.random()), "rolls dice")
-    model = resolve("builtin:dice")
-    again = resolve("builtin:dice")
-    first = [asyncio.run(model.answer(ask(number), timeout=1)).text for number in range(5)]
-    second = [asyncio.run(again.answer(ask(number), timeout=1)).text for number in reversed(range(5))]
+    def dice(values: Mapping[str, str], rng: random.Random) -> str:
+        return str(rng.random())
+
+    models = [BuiltinModel("builtin:dice", dice) for _ in range(2)]
+    first = [models[0].answer_now(ask(number)).text for number in range(5)]
+    second = [models[1].answer_now(ask(number)).text for number in reversed(range(5))]
     assert first == second[::-1]
     assert len(set(first)) == 5
     assert price_for(parse_spec("builtin:dice")) == FREE
 
 
+def test_a_builtin_model_gets_the_values_that_no_endpoint_gets() -> None:
+    parent = "MOV 0, 1\n```\nJMP -1\n"
+    request = ChatRequest.ask("question", values={"program": parent})
+    assert (
+        BuiltinModel("builtin:copy", lambda values, rng: values["program"]).answer_now(request).text == parent
+    )
+    assert request.digest() == ChatRequest.ask("question").digest()
+
+
 def test_a_builtin_model_that_fails_is_a_model_error() -> None:
-    register_builtin("broken", lambda request, rng: str(1 // 0))
     with pytest.raises(ModelAnswerError, match="ZeroDivisionError") as caught:
-        resolve("builtin:broken").answer_now(ask(1))  # type: ignore[attr-defined]
+        BuiltinModel("builtin:broken", lambda values, rng: str(1 // 0)).answer_now(ask(1))
     assert not caught.value.transient
 
 
-def test_names_of_builtin_models_are_checked() -> None:
-    register_builtin("same", run)  # type: ignore[arg-type]
-    register_builtin("same", run)  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="another builtin"):
-        register_builtin("same", ask)  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="letters"):
-        register_builtin("a b", run)  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="known are"):
-        resolve("builtin:nobody")
+def test_a_builtin_model_is_opened_by_its_domain_only() -> None:
+    with pytest.raises(ConfigError, match="operator of a domain"):
+        resolve("builtin:bomber")
 
 
 def test_fakes_by_spec() -> None:

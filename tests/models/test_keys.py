@@ -17,21 +17,18 @@ import pytest
 
 from shoal.errors import ConfigError, ModelError
 from shoal.models import (
-    Budget,
     Caller,
+    ChatRequest,
+    ChatSampling,
     Endpoints,
-    Ledger,
-    Limits,
-    Policy,
-    Request,
-    Sampling,
+    Patience,
+    Spending,
     catalogue,
     resolve,
 )
 from shoal.models.anthropic_native import AnthropicModel
 from shoal.models.keys import REMOVED, Key, find_key, host_variable
 from shoal.models.prices import FREE
-from shoal.models.protocol import failure_record
 from tests.models.server import Misbehaving
 from tests.models.test_remote import FAILURES
 
@@ -73,17 +70,17 @@ def test_no_text_holds_the_key(server: Misbehaving, tmp_path: Path, name: str, n
             model = AnthropicModel(
                 name, url=server.root, model=name, key=Key(CANARY), variable="ANTHROPIC_API_KEY"
             )
-        records: list[object] = []
-        policy = Policy(deadline=0.6, attempts=2, attempt_seconds=0.3, first_wait=0.01)
-        caller = Caller(model, FREE, Ledger(Budget(Limits(calls=9)), records.append), policy, endpoints)
+        spending = Spending(9)
+        patience = Patience(deadline=0.6, attempts=2, attempt_seconds=0.3, first_wait=0.01)
+        caller = Caller(model, FREE, patience, endpoints)
         shown = [repr(model), repr(caller), str(vars(model))]
-        request = Request.ask("hello", sampling=Sampling(max_tokens=9, temperature=0.1))
+        request = ChatRequest.ask("hello", sampling=ChatSampling(max_tokens=9, temperature=0.1))
         try:
-            answer = asyncio.run(caller.call(request, random.Random(1)))
+            answer = asyncio.run(caller.call(request, random.Random(1), spending))
             shown.append(msgspec.json.encode(answer).decode())
         except ModelError as error:
-            shown += [everything_about(error), str(failure_record(error))]
-        shown.append(msgspec.json.encode(records).decode())
+            shown.append(everything_about(error))
+        shown.append(repr(vars(spending)))
         shown.append(cassette.read_text() if cassette.exists() else "")
         shown.append(str(catalogue([spec], environment=environment)))
     finally:

@@ -14,22 +14,23 @@ import pytest
 from shoal.errors import ConfigError, ModelServerError, ModelSettingError, ModelTimeoutError
 from shoal.models import (
     PRESETS,
+    ChatRequest,
+    ChatSampling,
     Endpoints,
     LlamaSettings,
-    Preset,
-    Request,
-    Sampling,
     catalogue,
     local_settings,
     parse_spec,
-    register_builtin,
     resolve,
 )
 from shoal.models.llama import LlamaModel
+from shoal.models.presets import Preset
 from shoal.models.transformers_folder import TransformersModel
 from tests.models.server import Misbehaving
 
-REQUEST = Request.ask("hello", system="be brief", sampling=Sampling(max_tokens=5, seed=3, stop=("STOP",)))
+REQUEST = ChatRequest.ask(
+    "hello", system="be brief", sampling=ChatSampling(max_tokens=5, seed=3, stop=("STOP",))
+)
 
 
 def installed(folder: Path, texts: list[bytes]) -> Preset:
@@ -47,13 +48,13 @@ def installed(folder: Path, texts: list[bytes]) -> Preset:
     )
 
 
-def test_pieces_are_joined_once_and_checked(tmp_path: Path) -> None:
+def test_pieces_are_joined_once_and_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     preset = installed(tmp_path, [b"GGUF", b"abc", b"def"])
-    cache = tmp_path / "cache"
-    path = preset.file([str(tmp_path)], cache)
+    monkeypatch.setenv("SHOAL_CACHE", str(tmp_path / "cache"))
+    path = preset.file([str(tmp_path)])
     assert path.read_bytes() == b"GGUFabcdef"
-    assert preset.file([str(tmp_path)], cache) == path
-    assert list(cache.iterdir()) == [path]
+    assert preset.file([str(tmp_path)]) == path
+    assert list((tmp_path / "cache" / "models").iterdir()) == [path]
 
 
 def test_a_whole_file_is_used_where_it_is(tmp_path: Path) -> None:
@@ -62,13 +63,14 @@ def test_a_whole_file_is_used_where_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pieces", [1, 3])
-def test_a_changed_file_is_refused(tmp_path: Path, pieces: int) -> None:
+def test_a_changed_file_is_refused(tmp_path: Path, pieces: int, monkeypatch: pytest.MonkeyPatch) -> None:
     preset = installed(tmp_path, [b"x"] * pieces)
     (tmp_path / "some_model_part0" / "part.bin").write_bytes(b"y")
     cache = tmp_path / "cache"
+    monkeypatch.setenv("SHOAL_CACHE", str(cache))
     with pytest.raises(ConfigError, match="not the file"):
-        preset.file([str(tmp_path)], cache)
-    assert not cache.exists() or not list(cache.iterdir())
+        preset.file([str(tmp_path)])
+    assert not [path for path in cache.rglob("*") if path != cache / "models"]
 
 
 def test_a_missing_package_gives_the_command(tmp_path: Path) -> None:
@@ -210,14 +212,12 @@ def test_a_missing_torch_names_the_extra(tmp_path: Path, monkeypatch: pytest.Mon
 def test_the_catalogue_says_what_can_be_used(server: Misbehaving, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("openai")
     pytest.importorskip("genai_prices")
-    register_builtin("tester", lambda request, rng: "x", "for tests")
     specs = [
         f"{server.root}/v1#x",
         "http://127.0.0.1:9/v1#x",
         "openai:gpt-5-mini",
         "openai:no-such-model",
-        "builtin:tester",
-        "builtin:nobody",
+        "builtin:bomber",
         "local:/nowhere/x.gguf",
     ]
     environment = {"OPENAI_API_KEY": "key"}
@@ -229,7 +229,6 @@ def test_the_catalogue_says_what_can_be_used(server: Misbehaving, monkeypatch: p
         ("ready", "priced"),
         ("ready", "unpriced"),
         ("ready", "free"),
-        ("unusable", "free"),
         ("unusable", "free"),
     ]
     assert "$" in listed["openai:gpt-5-mini"].price.shown

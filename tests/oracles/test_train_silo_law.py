@@ -56,7 +56,7 @@ def plain_grpo(settings: TrainSettings, name: str, policy: Policy) -> list[float
 
 
 def tiny_language_model() -> Policy:
-    from shoal.policy.opening import open_policy
+    from shoal.policy.specification import open_policy
 
     return open_policy("tiny:llama")
 

@@ -19,7 +19,7 @@ from transformers import (
     Qwen3Config,
 )
 
-from shoal.policy.loading import Loaded, load
+from shoal.policy.weights import Loaded, load
 
 SHAPE: dict[str, Any] = {
     "hidden_size": 32,

@@ -21,9 +21,9 @@ from shoal.policy import language_model
 from shoal.policy import plan as planning
 from shoal.policy.base import Learning, LearningGroup, Policy, Sampled, Sampling
 from shoal.policy.language_model import LanguageModelPolicy
-from shoal.policy.loading import load, weights_folder
-from shoal.policy.opening import open_policy
-from shoal.policy.packed import PaddedScorer, Piece
+from shoal.policy.log_probs import PaddedScorer, Piece
+from shoal.policy.specification import open_policy
+from shoal.policy.weights import load, weights_folder
 from tests.policy.small_models import KINDS, byte_tokenizer, make_folder, make_loaded
 
 QUESTIONS = ["What is 3 + 4?", "How many legs has a spider, and why are they so many?"]
@@ -43,7 +43,7 @@ def same(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> bool:
 
 
 def log_prob(policy: LanguageModelPolicy, question: str, ids: Sequence[int]) -> float:
-    piece = Piece(policy._encoding.prompt(question), [list(ids)])
+    piece = Piece(policy.encoding.prompt(question), [list(ids)])
     with torch.no_grad():
         return float(PaddedScorer(policy._loaded.model).log_probs([piece], 1.0).sum())
 
@@ -286,9 +286,9 @@ def test_only_a_checkpoint_of_this_policy_is_restored(tmp_path: Path) -> None:
 def test_the_end_token_follows_finished_texts_only(tmp_path: Path) -> None:
     policy = policy_of(tmp_path)
     end = policy._loaded.end
-    assert policy._encoding.completion("7", True)[-1] == end
-    assert policy._encoding.completion("7", False)[-1] != end
-    assert end not in policy._encoding.completion("7<eos>8", False), "nobody ends a text by writing so"
+    assert policy.encoding.completion("7", True)[-1] == end
+    assert policy.encoding.completion("7", False)[-1] != end
+    assert end not in policy.encoding.completion("7<eos>8", False), "nobody ends a text by writing so"
     whole = policy.learn([foreign(["7", "8"], [1.0, -1.0], finished=True)], Learning(), 1.0)
     cut = policy.learn([foreign(["7", "8"], [1.0, -1.0], finished=False)], Learning(), 1.0)
     assert (whole.tokens, cut.tokens) == (4, 2)
@@ -309,14 +309,14 @@ def test_band_leaves_out_what_is_too_unlikely(tmp_path: Path) -> None:
     texts = ["7", "zebra crossing"]
     means = [
         log_prob(policy, QUESTIONS[0], ids) / len(ids)
-        for ids in (policy._encoding.completion(text, True) for text in texts)
+        for ids in (policy.encoding.completion(text, True) for text in texts)
     ]
     settings = Learning(foreign="band", band=sum(means) / 2)
     before = weights(policy)
     learnt = policy.learn([foreign(texts, [1.0, -1.0])], settings, 1.0)
     likely = means.index(max(means))
     assert learnt.dropped == 1
-    assert learnt.tokens == len(policy._encoding.completion(texts[likely], True))
+    assert learnt.tokens == len(policy.encoding.completion(texts[likely], True))
     assert not same(before, weights(policy))
     all_out = policy.learn([foreign(texts, [1.0, -1.0])], Learning(foreign="band", band=0.0), 1.0)
     assert (all_out.dropped, all_out.tokens, all_out.gradient_norm) == (2, 0, 0.0)
@@ -326,9 +326,9 @@ def test_truncated_weighs_by_capped_ratios(tmp_path: Path) -> None:
     """Where the author's log-probs equal ours the weight is 1; where the author found its text less likely
     than we do the weight is capped; without comparable log-probs the band decides."""
     policy = policy_of(tmp_path / "now")
-    ids = [policy._encoding.completion(text, True) for text in ("7", "8")]
+    ids = [policy.encoding.completion(text, True) for text in ("7", "8")]
     with torch.no_grad():
-        piece = Piece(policy._encoding.prompt(QUESTIONS[0]), ids)
+        piece = Piece(policy.encoding.prompt(QUESTIONS[0]), ids)
         ours = PaddedScorer(policy._loaded.model).log_probs([piece], 1.0).tolist()
 
     def norm(shift: float, tokenizer: str, estimator: str = "truncated") -> float:
@@ -398,7 +398,7 @@ def test_specs_are_read(tmp_path: Path) -> None:
     assert isinstance(policy, LanguageModelPolicy)
     assert policy._loaded.adapted is not None
     assert policy.model == f"local:{folder}?lora=4&device=cpu"
-    ids = policy._encoding.prompt("2+2?")
+    ids = policy.encoding.prompt("2+2?")
     assert policy._loaded.tokenizer.decode(ids) == "Question: 1+1?\nAnswer: 2\n\nQuestion: 2+2?\nAnswer:"
     for wrong in ("smollm2", "openai:x", "local:", f"local:{folder}?lora=x", f"local:{folder}?rank=3"):
         with pytest.raises(ConfigError):

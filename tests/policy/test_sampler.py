@@ -13,10 +13,9 @@ pytest.importorskip("transformers")
 
 import torch
 
-from shoal.policy.drawing import Drawer, Drawn
-from shoal.policy.loading import Loaded
-from shoal.policy.plain_sampler import PlainSampler
-from shoal.policy.sampler import FastSampler
+from shoal.policy.fast_sampler import FastSampler
+from shoal.policy.sampler import Drawer, Drawn, PlainSampler
+from shoal.policy.weights import Loaded
 from tests.policy.small_models import KINDS, make_loaded, shake_adapters
 
 PROMPTS = [[5, 9, 77, 30, 2, 8, 61], [14, 15, 16], [40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50], [7, 7, 7]]

@@ -16,10 +16,10 @@ import transformers
 
 from shoal.models.presets import PRESETS
 from shoal.policy.base import Learning, LearningGroup, Sampled, Sampling
-from shoal.policy.encoding import tokenizer_digest
 from shoal.policy.language_model import LanguageModelPolicy
-from shoal.policy.opening import open_policy
-from shoal.policy.packed import packs
+from shoal.policy.log_probs import packs
+from shoal.policy.prompt import tokenizer_digest
+from shoal.policy.specification import open_policy
 
 
 @pytest.mark.skipif(
@@ -30,7 +30,7 @@ def test_smollm2_from_its_file_to_a_folder_that_everybody_opens(tmp_path: Path) 
     assert isinstance(policy, LanguageModelPolicy)
     loaded = policy._loaded
     question = "What is 3 + 4?"
-    prompt = policy._encoding.prompt(question)
+    prompt = policy.encoding.prompt(question)
     assert packs(loaded.model, len(loaded.tokenizer))
     ((sampled,),) = policy.sample([question], 1, Sampling(max_new_tokens=10, temperature=0.0), 0)
     ids = torch.tensor([prompt])

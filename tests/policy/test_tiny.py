@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from shoal.errors import ConfigError
 from shoal.policy import tiny
-from shoal.policy.tiny_tokenizers import END, KINDS, PAD, make_tokenizer
-from shoal.policy.warm_up import SEPARATOR, lesson_texts
+from shoal.policy.lessons import SEPARATOR, lesson_texts
+from shoal.policy.tiny import END, KINDS, PAD, make_tokenizer
 from shoal.tasks.sums import BUILTIN
 
 torch = pytest.importorskip("torch")

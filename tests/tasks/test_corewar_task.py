@@ -11,7 +11,8 @@ from shoal.corewar import starter_names, starter_source
 from shoal.errors import TaskError
 from shoal.tasks.confined import WorkerVerifier
 from shoal.tasks.corewar import BeatWarrior
-from shoal.tasks.registry import canonical_parameters, open_family, parse_parameters
+from shoal.tasks.parameters import canonical_parameters, parse_parameters
+from shoal.tasks.registry import open_family
 from shoal.tasks.verifier import Posed, Problem, Scored
 from tests.tasks.asking import score
 

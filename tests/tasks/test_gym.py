@@ -19,10 +19,9 @@ from reasoning_gym.factory import DATASETS, create_dataset
 
 from shoal.errors import TaskError
 from shoal.tasks.confined import WorkerVerifier
-from shoal.tasks.gym import MOST_ANSWER, GymFamily
+from shoal.tasks.gym import DEFAULT_SCORER, MOST_ANSWER, PAPER, SAFE, SPECIALTIES, GymFamily
 from shoal.tasks.gym_library import generators, library_version
-from shoal.tasks.gym_tables import DEFAULT_SCORER, PAPER, SAFE
-from shoal.tasks.registry import SPECIALTIES, canonical_parameters, parse_parameters
+from shoal.tasks.parameters import canonical_parameters, parse_parameters
 from shoal.tasks.verifier import Posed, Problem, Scored
 from tests.tasks.asking import score
 
@@ -190,7 +189,7 @@ def test_other_generators_work_with_their_defaults() -> None:
 DIGEST = """
 import hashlib
 from shoal.tasks.gym import GymFamily
-from shoal.tasks.gym_tables import SAFE
+from shoal.tasks.gym import SAFE
 for name in sorted(SAFE):
     family = GymFamily(name)
     made = [family.pose(seed) for seed in range(4)]

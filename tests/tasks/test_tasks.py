@@ -18,14 +18,9 @@ from hypothesis import strategies as st
 from shoal.errors import TaskError
 from shoal.tasks import registry
 from shoal.tasks.family import Family, Puzzle
-from shoal.tasks.registry import (
-    SPECIALTIES,
-    canonical_name,
-    canonical_parameters,
-    known_families,
-    open_family,
-    parse_parameters,
-)
+from shoal.tasks.gym import SPECIALTIES
+from shoal.tasks.parameters import canonical_parameters, parse_parameters
+from shoal.tasks.registry import canonical_name, known_families, open_family
 from shoal.tasks.scoring import clamp, extract_answer, rewards
 from shoal.tasks.sums import BUILTIN
 

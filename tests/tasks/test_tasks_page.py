@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 from shoal.tasks.corewar import BeatWarrior
-from shoal.tasks.registry import SPECIALTIES, open_family
+from shoal.tasks.gym import SPECIALTIES
+from shoal.tasks.registry import open_family
 from shoal.tasks.sums import BUILTIN
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text()

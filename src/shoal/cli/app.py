@@ -9,6 +9,7 @@ import typer
 from shoal import __version__
 from shoal.cli.assemble import assemble
 from shoal.cli.battle import battle
+from shoal.cli.cache import cache
 from shoal.cli.compare import compare
 from shoal.cli.contribute import contribute
 from shoal.cli.dashboard import dashboard
@@ -81,6 +82,7 @@ for verb in (
     export,
     track,
     models,
+    cache,
     dashboard,
     battle,
     assemble,

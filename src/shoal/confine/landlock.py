@@ -1,8 +1,8 @@
 """Confining a process to reading a few folders (Linux with Landlock, 5.13 and later).
 
-What it covers: opening files and listing folders anywhere else, writing, making, renaming and removing files
-everywhere, TCP (from version 4) and abstract Unix sockets and signals to processes outside (from version 6).
-What it does not: whether a file exists, its size and its times can still be asked for.
+Covered: opening files and listing folders anywhere else; writing, making, renaming and removing files
+everywhere; TCP (from version 4); abstract Unix sockets and signals to processes outside (from version 6). Not
+covered: whether a file exists, its size and its times can still be asked for.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ READ_FILE, READ_FOLDER = 1 << 2, 1 << 3
 _PATH_BENEATH = 1
 _VERSION = 1
 _BITS_BY_VERSION = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-"""How many kinds of file access each version knows."""
+"""The number of kinds of file access in each version."""
 _NETWORK = 0b11
 _SCOPES = 0b11
 
@@ -40,8 +40,8 @@ def version() -> int:
 
 
 def confine(readable: Iterable[str]) -> tuple[int, str]:
-    """Confines this process, for good, to reading these folders and files. Gives Landlock's version, or 0 and
-    why not. The process must have given up gaining privileges before."""
+    """Confines this process, for good, to reading these folders and files. Returns Landlock's version, or 0
+    and the reason. The process must have given up gaining privileges before."""
     here = version()
     if here < 1:
         return 0, "the kernel has no Landlock, or it is switched off"
@@ -69,14 +69,8 @@ def _allow(ruleset: int, path: str) -> None:
         return
     try:
         allowed = READ_FILE | READ_FOLDER if os.path.isdir(path) else READ_FILE
-        rule = _PathRule(allowed, descriptor)
-        _syscall(
-            ADD_RULE,
-            ctypes.c_int(ruleset),
-            ctypes.c_int(_PATH_BENEATH),
-            ctypes.byref(rule),
-            ctypes.c_uint32(0),
-        )
+        rule = ctypes.byref(_PathRule(allowed, descriptor))
+        _syscall(ADD_RULE, ctypes.c_int(ruleset), ctypes.c_int(_PATH_BENEATH), rule, ctypes.c_uint32(0))
     finally:
         os.close(descriptor)
 

@@ -1,4 +1,4 @@
-"""A confined worker seen from the node: starting it, asking it within a time limit, ending it."""
+"""A confined worker, seen from the node: it is started, asked within a time limit, and ended."""
 
 from __future__ import annotations
 
@@ -53,7 +53,6 @@ class Worker:
 
     def __init__(self, orders: Orders, import_paths: Sequence[str]) -> None:
         root = str(Path(shoal.__file__).resolve().parents[1])
-        self.prepared: set[str] = set()
         self._ended = threading.Event()
         try:
             self._process = _started([root, *import_paths], self._ended)
@@ -83,11 +82,11 @@ class Worker:
             ) from error
 
     def ask(self, requests: Sequence[msgspec.Raw], seconds: float) -> tuple[tuple[msgspec.Raw, ...], bool]:
-        """A reply to each request, and whether the worker retires; StoppedError if nothing comes in time. No
-        reply at all to several requests means that the replies are too long together."""
+        """A reply to each request, and whether the worker retires; StoppedError if no reply comes in time. An
+        empty reply to several requests means that their replies are too long together."""
         if self._process.poll() is not None:
             raise IdleError("it had ended")
-        if self._readable.poll(0):  # nobody asked
+        if self._readable.poll(0):
             raise IdleError("it spoke unasked")
         number = secrets.randbits(63)
         until = time.monotonic() + seconds
@@ -122,7 +121,7 @@ class Worker:
                 self._wait(self._writable, until)
 
     def _receive(self, until: float) -> bytes:
-        """One reply. It mostly comes in one piece, with its header."""
+        """One reply. Most come in one piece, with their header."""
         message = self._piece(until)
         while len(message) < HEADER.size:
             message += self._piece(until)
@@ -150,7 +149,7 @@ class Worker:
             raise StoppedError("time limit")
 
     def _end_of_it(self) -> str:
-        """How the process ended, in words."""
+        """The end of the process, in words."""
         try:
             code = self._process.wait(timeout=1.0)
         except subprocess.TimeoutExpired:
@@ -164,12 +163,12 @@ class Worker:
 
 def _started(places: Sequence[str], ended: threading.Event) -> subprocess.Popen[bytes]:
     """The process, started by a thread of its own that stays until `ended`: Linux ends a process with the
-    thread that started it, and the one that asks may be over long before the worker is."""
+    thread that started it, and the asking thread may end long before the worker."""
     made: Future[subprocess.Popen[bytes]] = Future()
 
     def keep() -> None:
-        # -P and -s: nothing is imported from the current folder or the user's; a session of its own: an
-        # interrupt at the terminal is the parent's business.
+        # -P and -s: nothing is imported from the current folder or the user's. A session of its own: only
+        # the parent gets an interrupt at the terminal.
         try:
             process = subprocess.Popen(
                 [sys.executable, "-P", "-s", "-c", BOOTSTRAP, *places],

@@ -1,14 +1,14 @@
 """The rights that a worker gives up before it reads its first request.
 
 Covered on Linux with seccomp and Landlock: no network, no other process, no writing anywhere, no reading
-outside of Python's installation, Shoal's own source and the files it was given; memory, processor time and
-open files are limited; it dies with its parent. Its environment holds nothing of the user's (process.py).
+outside of Python's installation, Shoal's own source and the files it was given. Memory, processor time and
+open files are limited. The worker dies with its parent. Its environment holds nothing of the user's
+(process.py).
 
-Not covered: code that runs in the process can falsify the replies of that process, so a service whose work
-evaluates text must not get a stranger's; it can use its share of a processor until the time limit; it can
-ask whether a file exists; a hole in the kernel itself. Without Landlock reading is only hindered by
-Python, without seccomp network and processes are; on other systems than Linux only the limits hold.
-`Coverage`, which the worker reports, says what is in force.
+Not covered: code that runs in the process can falsify its replies, so a service that evaluates text must not
+get a stranger's. It can use its share of a processor until the time limit. It can ask whether a file exists.
+The kernel may have holes. Without Landlock only Python hinders reading, without seccomp only Python hinders
+network and processes; on other systems than Linux only the limits hold. The worker reports its `Coverage`.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _in_force = Coverage(sys.platform, missing=("this process has not entered the sa
 
 
 def coverage() -> Coverage:
-    """What is in force in this very process."""
+    """The protections that are in force in this process."""
     return _in_force
 
 
 def enter(readable: Sequence[str], *, memory: int, cpu_seconds: int) -> Coverage:
-    """Gives up everything but `readable`, for good, and says what that achieved. Call it after the imports
-    that need more, in a process of one thread."""
+    """Gives up everything but `readable`, for good, and returns the coverage. Call it after the imports that
+    need more, in a process of one thread."""
     global _in_force
     roots = (*python_folders(), *map(os.path.realpath, readable))
     missing: list[str] = []
@@ -67,8 +67,8 @@ def enter(readable: Sequence[str], *, memory: int, cpu_seconds: int) -> Coverage
 
 
 def die_with(parent: int) -> None:
-    """The kernel ends this process when its parent ends, however that happens (Linux; elsewhere the end of
-    the stream of requests does, once it is read)."""
+    """Makes the kernel end this process when its parent ends, however that happens (Linux; elsewhere the end
+    of the stream of requests does, once it is read)."""
     if sys.platform != "linux":
         return
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), *[ctypes.c_ulong(0)] * 3)
@@ -77,7 +77,7 @@ def die_with(parent: int) -> None:
 
 
 def python_folders() -> list[str]:
-    """Where the interpreter, the libraries and Shoal's own source are read from."""
+    """The folders of the interpreter, the libraries and Shoal's own source."""
     paths = sysconfig.get_paths()
     folders = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     folders |= {os.path.dirname(shoal.__file__), os.path.join(sys.base_prefix, "lib")}
@@ -125,7 +125,7 @@ def _no_new_privileges() -> str:
 
 
 def _drop_capabilities() -> str:
-    """What a process of root may beyond others. For everybody else there is nothing to drop."""
+    """Drops the rights of a process of root. Other processes have none to drop."""
     if sys.platform != "linux":
         return "capabilities are Linux's"
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
@@ -135,7 +135,7 @@ def _drop_capabilities() -> str:
 
 
 class _Auditor:
-    """Python asks it before each of its own doors to the outside is opened."""
+    """An audit hook: Python asks it before it opens a door to the outside."""
 
     PREFIXES = ("socket.", "subprocess.", "shutil.", "ftplib.", "smtplib.", "http.", "urllib.", "pty.")
     EVENTS = frozenset(

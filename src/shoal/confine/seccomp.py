@@ -1,8 +1,8 @@
 """A filter of system calls for a process that only computes and reads files (Linux, x86-64 and ARM64).
 
-An allow-list: calls that are not on it fail with ENOSYS, as if the kernel did not have them, which
-libraries take for an old kernel. There is no call on it to make a socket, a process, a thread or a file, to
-change one, to signal or trace another process, or to loosen a limit. Files open for reading only.
+An allow-list: other calls fail with ENOSYS, which libraries take for an old kernel. No call on it makes or
+changes a socket, a process, a thread or a file, signals or traces another process, or loosens a limit. Files
+open for reading only.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ Step = tuple[int, int, int, int]
 
 
 def supported() -> str:
-    """Why there is no filter for this machine; "" where there is one."""
+    """The reason why there is no filter for this machine; "" if there is one."""
     if sys.platform != "linux":
         return f"seccomp needs Linux, and this is {sys.platform}"
     if platform.machine() not in AUDIT_ARCHITECTURES:
@@ -125,8 +125,8 @@ def supported() -> str:
 
 
 def install() -> str:
-    """Puts the filter in force for this process, for good; why not, if it could not. The process must have
-    given up gaining privileges before."""
+    """Puts the filter in force for this process, for good; returns the reason if it could not. The process
+    must have given up gaining privileges before."""
     wrong = supported()
     if wrong:
         return wrong
@@ -160,17 +160,8 @@ def filter_steps(machine: str, process: int) -> list[Step]:
         checks = [step for command in commands for step in ((_EQUAL, 0, 1, command), allow)]
         steps += _when(call[which], [_load(1), *checks, _result(errno.ENOTTY)])
     # Limits may be read (no new value: a null pointer, both halves), not set.
-    steps += _when(
-        PRLIMIT[which],
-        [
-            _load(2),
-            (_EQUAL, 0, 2, 0),
-            _load(2, upper=True),
-            (_EQUAL, 1, 0, 0),
-            refuse,
-            allow,
-        ],
-    )
+    null = [_load(2), (_EQUAL, 0, 2, 0), _load(2, upper=True), (_EQUAL, 1, 0, 0)]
+    steps += _when(PRLIMIT[which], [*null, refuse, allow])
     steps += _when(TGKILL[which], [_load(0), (_EQUAL, 1, 0, process), refuse, allow])  # abort() of itself
     return [*steps, _result(errno.ENOSYS)]
 

@@ -1,6 +1,6 @@
 """The messages between a node's process and its worker: a length and a msgpack value, both ways.
 
-Both sides bound what they read. A reply repeats the number of its request. The number is drawn at random, so
+Both sides bound what they read. A reply repeats the number of its request, which is drawn at random, so
 nothing that was written earlier can pass for the reply.
 """
 
@@ -19,11 +19,9 @@ MOST_REPLIED = 1 << 20
 
 
 class Orders(msgspec.Struct, frozen=True):
-    """Told to the worker once, by its own node and never by a stranger.
-
-    `service` is the `module:function` that makes the worker's `Service` from `settings`. `call_seconds` is
-    the processor time that `Watch` measures in, `memory` the address space in bytes.
-    """
+    """The worker's first message, from its own node and never from a stranger. `service` is the
+    `module:function` that makes the worker's `Service` from `settings`. `call_seconds` is the processor time
+    that `Watch` measures in, `memory` the address space in bytes."""
 
     parent: int
     service: str
@@ -35,38 +33,21 @@ class Orders(msgspec.Struct, frozen=True):
 
 
 class Coverage(msgspec.Struct, frozen=True):
-    """Which protections are in force in a worker. `missing` tells why others are not."""
+    """The protections that are in force in a worker. `missing` tells why others are not."""
 
     platform: str
     limits: bool = False
-    """The operating system limits memory, processor time, open files and written bytes."""
+    """The system limits memory, processor time, open files and written bytes."""
     dies_with_parent: bool = False
     no_new_privileges: bool = False
     capabilities_dropped: bool = False
     landlock: int = 0
-    """The version of Linux's Landlock that confines file access; 0: none."""
+    """The version of Linux's Landlock that closes all files but Python's, Shoal's and given ones; 0: none."""
     seccomp: bool = False
-    """Only the system calls that computing and reading files need are allowed."""
+    """Only system calls for computing and reading files are allowed: no network, no process, no writing."""
     audit_hook: bool = False
     """Python itself refuses; native code does not ask it."""
     missing: tuple[str, ...] = ()
-
-    @property
-    def blocks_network(self) -> bool:
-        return self.seccomp
-
-    @property
-    def blocks_processes(self) -> bool:
-        return self.seccomp
-
-    @property
-    def blocks_writing(self) -> bool:
-        return self.seccomp or self.landlock > 0
-
-    @property
-    def blocks_reading(self) -> bool:
-        """Files outside of Python's installation and Shoal's source are closed."""
-        return self.landlock > 0
 
 
 class Asked(msgspec.Struct, frozen=True, array_like=True):
@@ -94,8 +75,7 @@ def pack(payload: bytes) -> bytes:
 
 
 def read_frame(read: Callable[[int], bytes], most: int) -> bytes:
-    """The next payload; b"" at the end of the stream. `read` returns at most as many bytes as it is asked
-    for."""
+    """The next payload; b"" at the end of the stream."""
     header = _read_exactly(read, HEADER.size)
     if not header:
         return b""
@@ -109,14 +89,12 @@ def read_frame(read: Callable[[int], bytes], most: int) -> bytes:
 
 
 def _read_exactly(read: Callable[[int], bytes], count: int) -> bytes:
-    parts: list[bytes] = []
-    missing = count
-    while missing:
-        part = read(missing)
+    found = bytearray()
+    while len(found) < count:
+        part = read(count - len(found))
+        if not part and found:
+            raise WireError("a message broke off")
         if not part:
-            if missing < count:
-                raise WireError("a message broke off")
             return b""
-        parts.append(part)
-        missing -= len(part)
-    return b"".join(parts)
+        found += part
+    return bytes(found)

@@ -1,9 +1,9 @@
 """The worker's process: it answers requests within limits, and can do little else.
 
-process.py starts it as `python -c` with the path of this package. Requests come on standard input and
-replies go out on a private copy of standard output. Standard output itself leads nowhere, because some
-libraries print. The service is made first; then the process gives up everything it does not need
-(sandbox.py), and only then does it read a request.
+process.py starts it as `python -c` with the path of this package. Requests come on standard input and replies
+go out on a private copy of standard output. Standard output itself leads nowhere, because some libraries
+print. The service is made first; then the process gives up everything it does not need (sandbox.py), and only
+then does it read a request.
 """
 
 from __future__ import annotations
@@ -34,11 +34,8 @@ class OutOfTimeError(BaseException):
 
 class Watch:
     """Limits the processor time of calls. The timer is set once and ticks while this process computes, so a
-    limit costs no system call. A limit of n seconds acts after n to 1.5 n.
-
-    It acts between two instructions of Python. The parent ends a worker that stays within one of them (a
-    huge power, a regular expression).
-    """
+    limit costs no system call. A limit of n seconds acts after n to 1.5 n, between two instructions of
+    Python. The parent ends a worker that stays within one of them (a huge power, a regular expression)."""
 
     def __init__(self, seconds: float) -> None:
         self._tick = seconds / 2
@@ -47,7 +44,7 @@ class Watch:
         signal.setitimer(signal.ITIMER_PROF, self._tick, self._tick)
 
     def limited(self, seconds: float, call: Callable[..., Result], *arguments: object) -> Result:
-        """The call's result; OutOfTimeError after so much processor time, 0: no limit. An outer limit pauses
+        """The call's result; OutOfTimeError after so much processor time (0: no limit). An outer limit pauses
         meanwhile."""
         before, self._left = self._left, 1 + ceil(seconds / self._tick) if seconds else 0
         try:
@@ -66,8 +63,8 @@ class Watch:
 
 
 class Service(Protocol):
-    """The work of a worker. `service:function` of the orders makes it from settings and a watch, before the
-    process is confined; `readable` are places that it must read afterwards."""
+    """The work of a worker. The `module:function` of the orders makes it from settings and a watch, before
+    the process is confined; `readable` are places that it must read afterwards."""
 
     @property
     def readable(self) -> Sequence[str]: ...
@@ -103,7 +100,7 @@ def main() -> None:
     try:
         serve(service, read, replies, orders.cpu_seconds)
     finally:
-        watch.stop()  # no handler is left to hear it tick while the interpreter winds down
+        watch.stop()  # a tick while the interpreter winds down would meet no handler
     os._exit(0)
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from shoal.errors import ConfigError
 from shoal.lab.experiment import Arm, Plan
-from shoal.policy.opening import parse_policy
+from shoal.policy.specification import parse_policy
 from shoal.tasks.registry import canonical_name
 from shoal.train.settings import NOT_TRAINED, Nodes, TrainSettings
 

@@ -1,8 +1,8 @@
 """Anthropic's own protocol, with the system text cached by the vendor.
 
-All calls of a search share one system text. It is marked for the prompt cache, so that every call after
-the first pays a tenth for it; texts shorter than the vendor's minimum are simply not cached. The usage of
-the answer tells what was read from the cache and what was written to it.
+All calls of a search share one system text. It is marked for the prompt cache, so that every call after the
+first pays a tenth for it; the vendor does not cache texts below its minimum. The usage of the answer counts
+the tokens that were read from the cache and written to it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ class AnthropicModel(RemoteModel):
     package = "anthropic"
     path = "/v1/messages"
     client_class = "AsyncAnthropic"
-    http_client_class = "DefaultAsyncHttpxClient"
 
     def __init__(self, spec: str, **options: Any) -> None:
         super().__init__(spec, headers={"anthropic-version": ANTHROPIC_VERSION}, **options)
@@ -63,20 +62,17 @@ class AnthropicModel(RemoteModel):
         return "x-api-key", key.reveal()
 
     def body(self, request: ChatRequest) -> dict[str, Any]:
-        sampling, capabilities = request.sampling, self.capabilities
         body: dict[str, Any] = {
             "model": self.model,
-            "max_tokens": sampling.max_tokens,
+            "max_tokens": request.sampling.max_tokens,
             "messages": [{"role": message.role, "content": message.text} for message in request.messages],
         }
         if request.system:
             cached = {"type": "text", "text": request.system, "cache_control": {"type": "ephemeral"}}
             body["system"] = [cached]
-        for name in ("temperature", "top_p"):
-            if getattr(sampling, name) is not None and capabilities.takes(name):
-                body[name] = getattr(sampling, name)
-        if sampling.stop and capabilities.takes("stop"):
-            body["stop_sequences"] = list(sampling.stop)
+        for name, value in request.sampling.chosen().items():
+            if self.capabilities.takes(name):
+                body["stop_sequences" if name == "stop" else name] = value
         return body
 
     def read(self, body: bytes, request: ChatRequest) -> ChatAnswer:

@@ -1,9 +1,10 @@
 """A cassette records every attempt of a run and plays it back without a model, bit for bit.
 
-One JSON line for each attempt: the model's spec, the whole request, which call of this request to this
-model it was, and the answer or the failure. Calls are found by content and number, not by order, so that a
-replay gives the same answers however its calls overlap. A request that is not on the cassette is refused.
-Lines are appended with one write each; a torn last line, as a kill leaves it, is ignored.
+Each attempt is one JSON line: the model's spec, the whole request, the number of this call among those of the
+same request to the same model, and the answer or the failure. Calls are found by content and number, not by
+order, so that a replay gives the same answers however its calls overlap. A request that is not on the
+cassette is refused. Lines are appended with one write each; a torn last line, as a kill leaves it, is
+ignored.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 from weakref import WeakValueDictionary
@@ -21,7 +24,8 @@ import msgspec
 
 from shoal import errors
 from shoal.errors import CassetteError, ModelError, ModelSettingError
-from shoal.models.protocol import ChatAnswer, ChatRequest, Instant, Model
+from shoal.models.instant import Instant
+from shoal.models.protocol import ChatAnswer, ChatRequest, Model, Wrapper
 
 if sys.platform == "win32":
     fcntl = None
@@ -33,8 +37,8 @@ MOST_LINE_BYTES = 64 << 20
 
 
 class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A ModelError as data; `error` is the name of its class. `learnt` says that the model can do without
-    the refused setting."""
+    """A ModelError as data; `error` is the name of its class. `learnt`: the model can do without the refused
+    setting."""
 
     error: str
     message: str
@@ -69,8 +73,8 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
         return revived
 
 
-class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One line of a cassette."""
+class RecordedCall(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line of a cassette: one attempt."""
 
     cassette: int
     model: str
@@ -79,6 +83,9 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     request: ChatRequest
     answer: ChatAnswer | None = None
     failure: Failure | None = None
+
+
+_decode = msgspec.json.Decoder(RecordedCall).decode
 
 
 class Cassette:
@@ -90,7 +97,7 @@ class Cassette:
     def __init__(self, path: Path) -> None:
         """Use `Cassette.at`."""
         self.path = path
-        self.entries: dict[tuple[str, str, int], Entry] = {}
+        self.calls: dict[tuple[str, str, int], RecordedCall] = {}
         self._lock = threading.Lock()
         self._whole_bytes = 0
         self._started: dict[tuple[str, str], int] = {}
@@ -109,24 +116,24 @@ class Cassette:
 
     def models(self) -> list[str]:
         """The specs of the models that were recorded."""
-        return sorted({model for model, _, _ in self.entries})
+        return sorted({model for model, _, _ in self.calls})
 
     def next_number(self, model: str, digest: str) -> int:
         """The number of a call that starts now: one more than the last of this request to this model."""
         with self._lock:
             number = self._started.get((model, digest), 0)
-            while (model, digest, number) in self.entries:
+            while (model, digest, number) in self.calls:
                 number += 1
             self._started[model, digest] = number + 1
             return number
 
-    def find(self, model: str, digest: str, number: int) -> Entry | None:
+    def find(self, model: str, digest: str, number: int) -> RecordedCall | None:
         with self._lock:
-            return self.entries.get((model, digest, number))
+            return self.calls.get((model, digest, number))
 
-    def append(self, entry: Entry) -> None:
-        """Writes an entry; it is on the disk's way before this returns."""
-        line = msgspec.json.encode(entry) + b"\n"
+    def append(self, call: RecordedCall) -> None:
+        """Writes a call; it is with the operating system before this returns."""
+        line = msgspec.json.encode(call) + b"\n"
         with self._lock:
             written = 0
             try:
@@ -140,7 +147,7 @@ class Cassette:
             if written != len(line):
                 raise CassetteError(f"the cassette {self.path} cannot be written: the disk is full")
             self._whole_bytes += written
-            self.entries[entry.model, entry.digest, entry.number] = entry
+            self.calls[call.model, call.digest, call.number] = call
 
     def close(self) -> None:
         """Lets another process write; reading goes on."""
@@ -174,94 +181,68 @@ class Cassette:
     def _read(self) -> None:
         if not self.path.exists():
             return
-        decode = msgspec.json.Decoder(Entry).decode
         try:
             with self.path.open("rb") as file:
                 for count, line in enumerate(iter(lambda: file.readline(MOST_LINE_BYTES), b""), start=1):
                     if not line.endswith(b"\n"):
                         break
-                    entry = self._entry(decode, line, count)
-                    self.entries[entry.model, entry.digest, entry.number] = entry
+                    call = self._call(line, count)
+                    self.calls[call.model, call.digest, call.number] = call
                     self._whole_bytes += len(line)
         except OSError as error:
             raise CassetteError(f"the cassette {self.path} cannot be read: {error.strerror}") from None
 
-    def _entry(self, decode: object, line: bytes, count: int) -> Entry:
-        problem = ""
+    def _call(self, line: bytes, count: int) -> RecordedCall:
         try:
-            entry: Entry = decode(line)  # type: ignore[operator]
-            if entry.cassette == FORMAT and entry.digest == entry.request.digest():
-                return entry
+            call = _decode(line)
+            if call.cassette == FORMAT and call.digest == call.request.digest():
+                return call
             problem = "another format, or a changed request"
         except (msgspec.DecodeError, errors.ConfigError, RecursionError) as error:
             problem = str(error)
         raise CassetteError(f"line {count} of the cassette {self.path} is damaged: {problem}")
 
 
-class Recording:
+class Recording(Wrapper):
     """A model whose every attempt is written to a cassette before its outcome is used."""
 
     def __init__(self, model: Model, cassette: Cassette) -> None:
-        self._model = model
+        super().__init__(model)
         self._cassette = cassette
 
-    def __repr__(self) -> str:
-        return f"<recording of {self.spec}>"
-
-    @property
-    def spec(self) -> str:
-        return self._model.spec
-
-    @property
-    def endpoint(self) -> str:
-        return self._model.endpoint
-
-    @property
-    def instant(self) -> bool:
-        return self._model.instant
-
     async def answer(self, request: ChatRequest, *, timeout: float) -> ChatAnswer:
-        entry, started = self._begin(request), time.monotonic()
-        try:
-            answer = await self._model.answer(request, timeout=timeout)
-        except ModelError as error:
-            self._failed(entry, error, started)
-            raise
-        self._cassette.append(msgspec.structs.replace(entry, answer=answer))
-        return answer
+        with self._recorded(request) as made:
+            made.append(await self._model.answer(request, timeout=timeout))
+        return made[0]
 
     def answer_now(self, request: ChatRequest) -> ChatAnswer:
         """As `answer`, for a model that is instant."""
         if not isinstance(self._model, Instant):
             raise TypeError(f"{self.spec} does not answer at once")
-        entry, started = self._begin(request), time.monotonic()
+        with self._recorded(request) as made:
+            made.append(self._model.answer_now(request))
+        return made[0]
+
+    @contextmanager
+    def _recorded(self, request: ChatRequest) -> Iterator[list[ChatAnswer]]:
+        """Writes the answer that is put into the list, or the failure of the block."""
+        digest, started = request.digest(), time.monotonic()
+        number = self._cassette.next_number(self.spec, digest)
+        call = RecordedCall(FORMAT, self.spec, number, digest, request.without_values())
+        made: list[ChatAnswer] = []
         try:
-            answer = self._model.answer_now(request)
+            yield made
         except ModelError as error:
-            self._failed(entry, error, started)
+            if not self.instant:
+                error.seconds = time.monotonic() - started
+            learnt = isinstance(error, ModelSettingError) and self._model.learn(error.setting)
+            self._cassette.append(msgspec.structs.replace(call, failure=Failure.of(error, learnt)))
             raise
-        self._cassette.append(msgspec.structs.replace(entry, answer=answer))
-        return answer
-
-    def _begin(self, request: ChatRequest) -> Entry:
-        digest = request.digest()
-        return Entry(FORMAT, self.spec, self._cassette.next_number(self.spec, digest), digest, request)
-
-    def _failed(self, entry: Entry, error: ModelError, started: float) -> None:
-        if not self.instant:
-            error.seconds = time.monotonic() - started
-        learnt = isinstance(error, ModelSettingError) and self._model.learn(error.setting)
-        self._cassette.append(msgspec.structs.replace(entry, failure=Failure.of(error, learnt)))
-
-    def learn(self, setting: str) -> bool:
-        return self._model.learn(setting)
-
-    async def close(self) -> None:
-        await self._model.close()
+        self._cassette.append(msgspec.structs.replace(call, answer=made[0]))
 
 
 class Replaying(Instant):
-    """Plays back what was recorded of one model; it has that model's spec, and needs nothing else of it."""
+    """Plays back the recorded calls of one model. It has that model's spec and needs nothing else of it."""
 
     def __init__(self, spec: str, cassette: Cassette) -> None:
         super().__init__(spec)
@@ -275,20 +256,20 @@ class Replaying(Instant):
         with self._lock:
             number = self._asked[digest]
             self._asked[digest] += 1
-        entry = self._cassette.find(self.spec, digest, number)
-        if entry is None:
+        call = self._cassette.find(self.spec, digest, number)
+        if call is None:
             raise CassetteError(self._miss(digest, number))
-        if entry.failure is not None:
-            self._learnt[entry.failure.setting] = entry.failure.learnt
-            raise entry.failure.revive()
-        if entry.answer is None:
+        if call.failure is not None:
+            self._learnt[call.failure.setting] = call.failure.learnt
+            raise call.failure.revive()
+        if call.answer is None:
             raise CassetteError(
                 f"the cassette {self._cassette.path} has a call without outcome: record again"
             )
-        return entry.answer
+        return call.answer
 
     def learn(self, setting: str) -> bool:
-        """As when it was recorded, so that the same refusals lead to the same next calls."""
+        """The recorded reply, so that the same refusals lead to the same next calls."""
         return self._learnt.get(setting, False)
 
     def _miss(self, digest: str, number: int) -> str:

@@ -1,7 +1,7 @@
-"""Rate and concurrency per endpoint, shared by everybody in the process who calls it.
+"""An endpoint as all callers of a process share it: its limits, and the settings that it refuses.
 
-One endpoint may be used from several event loops and threads at once; the limits hold over all of them.
-Calls are spaced evenly: 60 per minute means one per second, without bursts.
+The limits on rate and concurrency hold over all event loops and threads. Calls are spaced evenly: 60 per
+minute means one per second, without bursts.
 """
 
 from __future__ import annotations
@@ -10,12 +10,60 @@ import asyncio
 import threading
 import time
 from collections import deque
-from typing import Protocol
+from typing import Literal, Protocol
+
+import msgspec
 
 from shoal.errors import ModelTimeoutError
-from shoal.models.capabilities import Capabilities
+from shoal.models.protocol import ChatRequest
 
 DEFAULT_CONCURRENCY = 8
+Dialect = Literal["unknown", "none", "llama.cpp", "vllm"]
+
+DROPPABLE = ("temperature", "top_p", "seed", "stop")
+"""Settings without which a request still makes sense. A grammar is only sent to servers that take one, so its
+refusal means that the grammar is wrong."""
+
+TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
+"""The two spellings of the bound on the answer."""
+
+
+class Capabilities(msgspec.Struct, omit_defaults=True):
+    """The settings that an endpoint takes for one model. No list of model names is kept: every setting is
+    sent until a refusal names it, and from then on it is left out, or sent in its other form.
+
+    `token_limit` is the name under which the bound on the answer is sent; the bound cannot be dropped,
+    because a budget relies on it. Where `system` is false, the system text travels in the first user message.
+    `grammar` is the dialect in which the server takes a grammar.
+    """
+
+    token_limit: str = "max_tokens"
+    refused: set[str] = msgspec.field(default_factory=set)
+    system: bool = True
+    grammar: Dialect = "unknown"
+
+    def learn(self, setting: str) -> bool:
+        """Notes a refusal; true if the next request will do without the setting. Learning the same twice is
+        the same as once: several calls in flight may be refused for one reason."""
+        if setting == "system":
+            self.system = False
+            return True
+        if setting not in (*TOKEN_LIMITS, *DROPPABLE):
+            return False
+        self.refused.add(setting)
+        if setting in TOKEN_LIMITS:
+            other = TOKEN_LIMITS[1 - TOKEN_LIMITS.index(setting)]
+            if other in self.refused:
+                return False
+            self.token_limit = other
+        return True
+
+    def takes(self, setting: str) -> bool:
+        return setting not in self.refused
+
+    def omitted(self, request: ChatRequest) -> tuple[str, ...]:
+        """The settings of this request that are left out."""
+        return tuple(name for name in request.sampling.chosen() if name in self.refused)
 
 
 class Clock(Protocol):
@@ -45,7 +93,7 @@ class _Waiter:
 
 
 class Endpoint:
-    """What all callers of one endpoint share: its limits, and what it was seen to refuse."""
+    """One endpoint. Where several models of it ask for different limits, the tightest holds."""
 
     def __init__(self, name: str, concurrency: int = DEFAULT_CONCURRENCY, rpm: float | None = None) -> None:
         self.name = name
@@ -58,7 +106,6 @@ class Endpoint:
         self._capabilities: dict[str, Capabilities] = {}
 
     def limit(self, concurrency: int | None, rpm: float | None) -> None:
-        """Sets limits; where several models of one endpoint ask for different ones, the tightest holds."""
         with self._lock:
             if concurrency is not None:
                 self.concurrency = min(concurrency, self.concurrency)
@@ -70,7 +117,7 @@ class Endpoint:
             return self._capabilities.setdefault(model, Capabilities())
 
     async def enter(self, deadline: float, clock: Clock) -> None:
-        """Waits for a turn; ModelTimeoutError, with nothing sent, when it would come after the deadline."""
+        """Waits for a turn. ModelTimeoutError, with nothing sent, if it would come after the deadline."""
         await self._take_place(deadline - clock.now())
         try:
             wait = self._take_start(clock.now(), deadline)
@@ -94,7 +141,7 @@ class Endpoint:
             self._active -= 1
 
     def pause(self, seconds: float, clock: Clock) -> None:
-        """Nobody starts a call before that: the endpoint asked for a pause."""
+        """Starts no call for so many seconds, as the endpoint asked."""
         with self._lock:
             self._next_start = max(self._next_start, clock.now() + seconds)
 
@@ -152,4 +199,4 @@ class Endpoints:
 
 
 ENDPOINTS = Endpoints()
-"""Those of this process. Tests, and who wants limits of their own, make another one."""
+"""The endpoints of this process. A program that wants limits of its own makes another object."""

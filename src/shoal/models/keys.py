@@ -1,9 +1,9 @@
-"""Keys: found in the environment or in a key file, held so that no text ever shows them.
+"""Keys come from the environment or from a key file, and no text ever shows them.
 
-A key is looked up by the name of a variable: OPENAI_API_KEY, ANTHROPIC_API_KEY, and for an endpoint given
-by URL `SHOAL_KEY_` followed by its host (`https://api.example.com/v1` → SHOAL_KEY_API_EXAMPLE_COM), or the
-variable that the spec names with `?key=NAME`. The key of one endpoint is never sent to another. The file
-that SHOAL_KEY_FILE names holds the same names, one `NAME=key` per line, and must not be readable by others.
+A key is looked up by the name of a variable: OPENAI_API_KEY, ANTHROPIC_API_KEY, for an endpoint given by URL
+`SHOAL_KEY_` followed by its host (`https://api.example.com/v1` → SHOAL_KEY_API_EXAMPLE_COM), or the variable
+that the spec names with `?key=NAME`. The key of one endpoint is never sent to another. The file that
+SHOAL_KEY_FILE names holds the same names, one `NAME=key` per line, and must not be readable by others.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Key:
         raise TypeError("a key is not written anywhere")
 
     def scrub(self, text: str) -> str:
-        """The text without the key, and without any eight or more characters in a row of it: servers echo
-        keys in part. Meant for error texts."""
+        """An error text without the key, and without any eight or more characters in a row of it: servers
+        echo keys in part."""
         secret = self._secret
         if len(secret) <= SHORTEST_FRAGMENT:
             return text.replace(secret, REMOVED) if secret else text
@@ -52,8 +52,8 @@ class Key:
         return text
 
     def scrub_answer(self, text: str) -> str:
-        """The text without the key as a whole. Short keys, such as those of local servers, may be ordinary
-        words and are left."""
+        """An answer without the key as a whole. Short keys, such as those of local servers, may be ordinary
+        words and stay."""
         if len(self._secret) < SHORTEST_KEY_IN_ANSWERS:
             return text
         return text.replace(self._secret, REMOVED)

@@ -1,9 +1,9 @@
 """Weights on this machine, run by llama.cpp from the `xllamacpp` wheel: in this process, or as llama.cpp's
 own HTTP server on loopback.
 
-One set of weights is loaded once for a process, however many nodes use it. Its worker threads release the
-interpreter while they compute. The engine always opens a loopback port; it is closed to everybody who does
-not know the random key that is drawn at loading.
+A process loads one set of weights once, however many nodes use it. The worker threads release the interpreter
+while they compute. The engine always opens a loopback port; without the random key that is drawn at loading
+the port answers nobody.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -28,18 +28,19 @@ from shoal.errors import (
     ModelServerError,
     ModelTimeoutError,
 )
-from shoal.models.openai_compatible import chat_body, convert_completion
+from shoal.models.openai_compatible import Completion, answer_of, chat_body
 from shoal.models.protocol import ChatAnswer, ChatRequest
-from shoal.models.refusals import error_for_status
-from shoal.models.remote import import_package
+from shoal.models.remote import error_for_status, import_package
 
 DEFAULT_CONTEXT = 4096
 MOST_DEFAULT_THREADS = 4
 
+Result = TypeVar("Result")
+
 
 class LlamaSettings(msgspec.Struct, frozen=True):
-    """`context` is tokens for each call, prompt and answer together; `parallel` calls run at a time.
-    One at a time is the default, because then an answer does not depend on what runs beside it."""
+    """`context` is tokens for each call, prompt and answer together; `parallel` calls run at a time. One at a
+    time is the default: then an answer does not depend on the calls beside it."""
 
     path: str
     name: str
@@ -76,7 +77,7 @@ class LlamaSettings(msgspec.Struct, frozen=True):
 
 def default_threads() -> int:
     """Half of the processors, at most four. The engine's threads wait for each other after every step: with
-    more of them than free processors it becomes several times slower, and battles want processors too."""
+    more threads than free processors it is several times slower, and battles want processors too."""
     return max(1, min(MOST_DEFAULT_THREADS, (os.cpu_count() or 1) // 2))
 
 
@@ -108,13 +109,13 @@ class _Weights:
             return self._engine
 
     def generate(self, body: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
-        """The pieces of a streamed answer put together; the engine stops after the event is set."""
+        """A streamed answer as a whole; the engine stops after the event is set."""
         engine = self.engine()
         texts: list[str] = []
         found: dict[str, Any] = {"finish": None, "usage": None}
 
         def take(piece: Any) -> bool:
-            # An exception would be lost inside of the engine: whatever comes is taken as data.
+            # An exception would be lost inside the engine, so any piece is taken as data.
             if isinstance(piece, dict):
                 if piece.get("error"):
                     found["error"] = piece["error"]
@@ -133,48 +134,42 @@ class _Weights:
         return found
 
 
-class LlamaModel:
-    """A GGUF model in this process. A grammar is always followed, unless it is switched off."""
+class LocalModel:
+    """A model whose weights are in this process."""
 
     instant = False
 
-    def __init__(self, spec: str, settings: LlamaSettings, *, grammar: bool = True) -> None:
-        import_package("xllamacpp", "local", spec)
+    def __init__(self, spec: str, place: str | Path) -> None:
         self.spec = spec
-        self.settings = settings
-        self.endpoint = f"local:{settings.path}"
-        self._grammar = grammar
-        self._weights: _Weights | None = None
+        self.endpoint = f"local:{place}"
 
     def __repr__(self) -> str:
         return f"<model {self.spec}>"
+
+    def learn(self, setting: str) -> bool:
+        return False
+
+
+class LlamaModel(LocalModel):
+    """A GGUF model in this process. A grammar is always followed, unless it is switched off."""
+
+    def __init__(self, spec: str, settings: LlamaSettings, *, grammar: bool = True) -> None:
+        super().__init__(spec, settings.path)
+        import_package("xllamacpp", "local", spec)
+        self.settings = settings
+        self._grammar = grammar
+        self._weights: _Weights | None = None
 
     async def answer(self, request: ChatRequest, *, timeout: float) -> ChatAnswer:
         started = time.monotonic()
         if self._weights is None:
             self._weights = _Weights.of(self.settings)
-        body = self._body(request)
-        stop = threading.Event()
-        loop = asyncio.get_running_loop()
-        work = loop.run_in_executor(self._weights.workers, self._weights.generate, body, stop)
-        try:
-            async with asyncio.timeout(timeout):
-                found = await asyncio.shield(work)
-        except TimeoutError:
-            raise ModelTimeoutError(f"{self.spec} gave no complete answer within {timeout:g} s") from None
-        except ConfigError as error:
-            raise cannot_load(error) from None
-        finally:
-            # The engine looks at it after each token, also when nobody waits any more.
-            stop.set()
-            work.add_done_callback(lambda done: done.cancelled() or done.exception())
+        work = partial(self._weights.generate, self._body(request))
+        found = await in_thread(work, self._weights.workers, self.spec, timeout)
         return self._answer(found, request, time.monotonic() - started)
 
-    def learn(self, setting: str) -> bool:
-        return False
-
     async def close(self) -> None:
-        """Lets go of the weights; they are freed when nobody in the process uses them."""
+        """Lets go of the weights; they are freed once nobody in the process uses them."""
         self._weights = None
 
     def _body(self, request: ChatRequest) -> dict[str, Any]:
@@ -201,28 +196,40 @@ class LlamaModel:
             raise ModelServerError(f"{self.spec} broke off: try again")
         choice = {"message": {"content": found["text"]}, "finish_reason": found["finish"]}
         try:
-            answer = convert_completion({"choices": [choice], "usage": found["usage"]}, self.settings.name)
+            completion = msgspec.convert(
+                {"choices": [choice], "usage": found["usage"]}, type=Completion, strict=False
+            )
         except msgspec.ValidationError as error:
             raise ModelAnswerError(f"{self.spec} gave no readable answer ({error})") from None
+        answer = answer_of(completion, self.settings.name)
         held = bool(request.grammar and self._grammar)
         return msgspec.structs.replace(answer, grammar=held, latency=round(latency, 6))
 
 
-def cannot_load(error: ConfigError) -> ModelServerError:
-    """Weights that cannot be loaded, as the failure of a call: nothing is spent, waiting does not help."""
-    failure = ModelServerError(str(error), reached=False)
-    failure.transient = False
-    return failure
+async def in_thread(
+    work: Callable[[threading.Event], Result], workers: ThreadPoolExecutor, spec: str, timeout: float
+) -> Result:
+    """The result of the work, or a ModelError. The event tells the work that nobody waits for it any more."""
+    stop = threading.Event()
+    running = asyncio.get_running_loop().run_in_executor(workers, work, stop)
+    try:
+        async with asyncio.timeout(timeout):
+            return await asyncio.shield(running)
+    except TimeoutError:
+        raise ModelTimeoutError(f"{spec} gave no complete answer within {timeout:g} s") from None
+    except ConfigError as error:
+        # Weights that cannot be loaded: nothing is spent, and waiting does not help.
+        failure = ModelServerError(str(error), reached=False)
+        failure.transient = False
+        raise failure from None
+    finally:
+        stop.set()
+        running.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
 class LlamaServer:
-    """llama.cpp's own HTTP server on a free loopback port, for as long as the `with` block lasts.
-
-        with LlamaServer(settings) as server:
-            model = resolve(server.spec, environment=server.environment)
-
-    Any program on this machine that is given the key can use it at `url`.
-    """
+    """llama.cpp's own HTTP server on a free loopback port, for as long as a `with` block lasts. Any program
+    on this machine that is given the key can use it at `url`."""
 
     def __init__(self, settings: LlamaSettings, *, key: str | None = None) -> None:
         self.settings = settings
@@ -236,9 +243,7 @@ class LlamaServer:
         self._engine = self.settings.load(self._key)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._engine = None  # the last reference: the engine stops serving and frees the weights
 
     @property
@@ -253,5 +258,5 @@ class LlamaServer:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What `resolve` needs to know the key."""
+        """The environment that gives `resolve` the key."""
         return {"SHOAL_KEY_LLAMA_SERVER": self._key}

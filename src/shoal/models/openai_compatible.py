@@ -1,7 +1,7 @@
 """Any server that speaks OpenAI's chat protocol: OpenAI, vLLM, llama.cpp, Ollama, LM Studio, OpenRouter, …
 
-A grammar is sent where the server takes one. Which one it is, it says itself in its list of models; that
-list is asked for once, before the first request that has a grammar, and is not a call.
+A grammar is sent to servers that take one. The server's list of models says whether it does; the list is
+asked for once, before the first request that has a grammar, and is not a call.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ FINISHES: dict[str, Finish] = {
     "content_filter": "filter",
 }
 MOST_COUNTED_TOKENS = 1 << 40
+NOT_IMPLEMENTED = 501
 
 
 class _Part(msgspec.Struct):
@@ -50,7 +51,7 @@ class _Usage(msgspec.Struct):
     prompt_tokens_details: _PromptDetails | None = None
 
 
-class _Completion(msgspec.Struct):
+class Completion(msgspec.Struct):
     choices: list[_Choice]
     model: str | None = None
     usage: _Usage | None = None
@@ -70,7 +71,6 @@ class OpenAICompatible(RemoteModel):
     package = "openai"
     path = "/chat/completions"
     client_class = "AsyncOpenAI"
-    http_client_class = "DefaultAsyncHttpxClient"
 
     def key_header(self, key: Key) -> tuple[str, str]:
         return "authorization", f"Bearer {key.reveal()}"
@@ -80,22 +80,20 @@ class OpenAICompatible(RemoteModel):
             await self._find_dialect(client)
 
     def read(self, body: bytes, request: ChatRequest) -> ChatAnswer:
-        answer = read_completion(body, self.model)
+        answer = answer_of(msgspec.json.decode(body, type=Completion), self.model)
         return msgspec.structs.replace(
             answer, grammar=self._sends_grammar(request), omitted=self.capabilities.omitted(request)
         )
 
     def _sends_grammar(self, request: ChatRequest) -> bool:
-        known = self.capabilities.grammar in ("llama.cpp", "vllm")
-        return bool(request.grammar) and known
+        return bool(request.grammar) and self.capabilities.grammar in ("llama.cpp", "vllm")
 
     def body(self, request: ChatRequest) -> dict[str, Any]:
         capabilities = self.capabilities
         body = {"model": self.model} | chat_body(request, system=capabilities.system)
         body[capabilities.token_limit] = request.sampling.max_tokens
-        for name in ("temperature", "top_p", "seed", "stop"):
-            if not capabilities.takes(name):
-                body.pop(name, None)
+        for name in capabilities.omitted(request):
+            del body[name]
         if self._sends_grammar(request):
             if capabilities.grammar == "vllm":
                 body["structured_outputs"] = {"grammar": request.grammar}
@@ -111,8 +109,8 @@ class OpenAICompatible(RemoteModel):
             listed = msgspec.json.decode(response.content, type=_Models)
             owners = {owner.owned_by for owner in listed.data}
         except self._sdk.APIStatusError as error:
-            not_implemented = error.status_code == 501
-            if error.status_code in (401, 403) or (error.status_code >= 500 and not not_implemented):
+            status = error.status_code
+            if status in (401, 403) or (status >= 500 and status != NOT_IMPLEMENTED):
                 raise
             owners = set()
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -123,43 +121,21 @@ class OpenAICompatible(RemoteModel):
 
 
 def chat_body(request: ChatRequest, *, system: bool = True) -> dict[str, Any]:
-    """The messages and the sampling settings that are set, without the bound on tokens."""
+    """The messages and the chosen settings, without the bound on tokens."""
     messages = [{"role": message.role, "content": message.text} for message in request.messages]
     if request.system and system:
         messages.insert(0, {"role": "system", "content": request.system})
     elif request.system:
-        messages[0] = {
-            "role": messages[0]["role"],
-            "content": f"{request.system}\n\n{messages[0]['content']}",
-        }
-    body: dict[str, Any] = {"messages": messages}
-    sampling = request.sampling
-    for name in ("temperature", "top_p", "seed"):
-        value = getattr(sampling, name)
-        if value is not None:
-            body[name] = value
-    if sampling.stop:
-        body["stop"] = list(sampling.stop)
-    return body
+        messages[0]["content"] = f"{request.system}\n\n{messages[0]['content']}"
+    return {"messages": messages, **request.sampling.chosen()}
 
 
-def read_completion(body: bytes, model: str) -> ChatAnswer:
-    """A chat completion as an answer; ModelAnswerError when it holds no choice."""
-    completion = msgspec.json.decode(body, type=_Completion)
-    return _answer_of(completion, model)
-
-
-def convert_completion(data: object, model: str) -> ChatAnswer:
-    """The same for a completion that has been decoded already."""
-    return _answer_of(msgspec.convert(data, type=_Completion, strict=False), model)
-
-
-def _answer_of(completion: _Completion, model: str) -> ChatAnswer:
-    if not completion.choices or completion.choices[0].message is None:
-        raise ModelAnswerError(f"{model} sent an answer without a choice: is this a chat endpoint?")
-    choice = completion.choices[0]
+def answer_of(completion: Completion, model: str) -> ChatAnswer:
+    """A chat completion as an answer; ModelAnswerError if it holds no choice."""
+    choice = completion.choices[0] if completion.choices else _Choice()
     message = choice.message
-    assert message is not None
+    if message is None:
+        raise ModelAnswerError(f"{model} sent an answer without a choice: is this a chat endpoint?")
     content = message.content
     text = "".join(part.text for part in content) if isinstance(content, list) else content or ""
     finish = FINISHES.get(choice.finish_reason or "", "other")

@@ -1,8 +1,8 @@
-"""Models that pip installs: which packages, which file inside, and what the file must be.
+"""Models that pip installs: their packages, the file inside, and its SHA-256.
 
-Nothing is downloaded here. A preset whose packages are missing says which command installs them. Packages
-are only looked into, never imported: what they hold is data. A file is used when its SHA-256 is the pinned
-one; pieces are joined once into the user's cache.
+Nothing is downloaded here. A preset whose packages are missing names the command that installs them. Packages
+are only looked into, never imported: they hold data. A file is used if its SHA-256 is the pinned one; pieces
+are joined once into the user's cache.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 
 import msgspec
 
 from shoal.errors import ConfigError
+from shoal.models.cache import cache_folder, made_whole, use
 
 CHUNK = 1 << 20
 
 
 class Preset(msgspec.Struct, frozen=True):
-    """`parts` are (package, file inside) in order. `chat` is false for a base model, which continues a
-    text instead of answering. `licence` is what the package and its origin state."""
+    """`parts` are (package, file inside) in order. `chat` is false for a base model, which continues a text
+    instead of answering. `licence` is the one that the package and its origin state."""
 
     name: str
     title: str
@@ -37,12 +37,12 @@ class Preset(msgspec.Struct, frozen=True):
     pip_options: str = ""
 
     def command(self) -> str:
-        """What installs it."""
+        """The command that installs it."""
         options = f"{self.pip_options} " if self.pip_options else ""
         return f"pip install {options}{' '.join(self.requirements)}"
 
     def find(self, search: Sequence[str] | None = None) -> list[Path] | None:
-        """The installed parts, or None when one is missing; `search` replaces the path for packages."""
+        """The installed parts, or None if one is missing; `search` replaces the path for packages."""
         found = []
         for package, inside in self.parts:
             folder = package_folder(package, search)
@@ -52,47 +52,36 @@ class Preset(msgspec.Struct, frozen=True):
         return found
 
     def installed(self, search: Sequence[str] | None = None) -> list[Path]:
-        """The installed parts, unread; ConfigError with the remedy when one is missing."""
+        """The installed parts, unread; ConfigError with the remedy if one is missing."""
         parts = self.find(search)
         if parts is None:
             raise ConfigError(f"local:{self.name} is not installed: run `{self.command()}` ({self.licence})")
         return parts
 
-    def file(self, search: Sequence[str] | None = None, cache: Path | None = None) -> Path:
-        """The one GGUF file, checked; ConfigError with the remedy when it is not there or not itself."""
+    def file(self, search: Sequence[str] | None = None) -> Path:
+        """The one GGUF file, checked; ConfigError with the remedy if it is missing or another one."""
         parts = self.installed(search)
         if len(parts) == 1:
-            self._check(_digest(parts), parts[0])
+            self._check(file_digest(parts[0]), parts[0])
             return parts[0]
-        joined = (cache_folder() if cache is None else cache) / f"{self.name}-{self.sha256[:16]}.gguf"
+        joined = cache_folder() / "models" / f"{self.name}-{self.sha256[:16]}.gguf"
         if not (joined.is_file() and joined.stat().st_size == self.size):
             self._join(parts, joined)
-        return joined
+        return use(joined)
 
     def _join(self, parts: list[Path], joined: Path) -> None:
-        try:
-            joined.parent.mkdir(parents=True, exist_ok=True)
-            if shutil.disk_usage(joined.parent).free < self.size + (64 << 20):
+        with made_whole(joined) as aside:
+            if shutil.disk_usage(aside.parent).free < self.size + (64 << 20):
                 raise ConfigError(
                     f"{joined.parent} has no room for {self.size // 10**6} MB: set SHOAL_CACHE elsewhere"
                 )
-            digest = hashlib.sha256()
-            descriptor, aside = tempfile.mkstemp(dir=joined.parent, prefix=joined.name)
-            try:
-                with os.fdopen(descriptor, "wb") as file:
-                    for chunk in _chunks(parts):
-                        digest.update(chunk)
-                        file.write(chunk)
-                    file.flush()
-                    os.fsync(file.fileno())
-                self._check(digest.hexdigest(), parts[0])
-                os.replace(aside, joined)
-            finally:
-                Path(aside).unlink(missing_ok=True)
-        except OSError as error:
-            raise ConfigError(
-                f"{joined} cannot be written ({error.strerror}): set SHOAL_CACHE elsewhere"
-            ) from None
+            with aside.open("wb") as file:
+                for part in parts:
+                    with part.open("rb") as piece:
+                        shutil.copyfileobj(piece, file, CHUNK)
+                file.flush()
+                os.fsync(file.fileno())
+            self._check(file_digest(aside), parts[0])
 
     def _check(self, digest: str, path: Path) -> None:
         if digest != self.sha256:
@@ -103,33 +92,17 @@ class Preset(msgspec.Struct, frozen=True):
 
 
 def package_folder(package: str, search: Sequence[str] | None = None) -> Path | None:
-    """Where a package is installed; it is not imported."""
+    """The folder of an installed package, which is not imported."""
     spec = PathFinder.find_spec(package, None if search is None else list(search))
     if spec is None or not spec.submodule_search_locations:
         return None
     return Path(next(iter(spec.submodule_search_locations)))
 
 
-def cache_folder() -> Path:
-    """SHOAL_CACHE, else `shoal` in the user's cache folder."""
-    if os.environ.get("SHOAL_CACHE"):
-        return Path(os.environ["SHOAL_CACHE"]).expanduser() / "models"
-    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or "~/.cache"
-    return Path(base).expanduser() / "shoal" / "models"
-
-
-def _chunks(paths: list[Path]) -> Iterator[bytes]:
-    for path in paths:
-        with path.open("rb") as file:
-            while chunk := file.read(CHUNK):
-                yield chunk
-
-
-def _digest(paths: list[Path]) -> str:
-    digest = hashlib.sha256()
-    for chunk in _chunks(paths):
-        digest.update(chunk)
-    return digest.hexdigest()
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 PRESETS: dict[str, Preset] = {

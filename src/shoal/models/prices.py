@@ -1,4 +1,4 @@
-"""What a call costs. Three states are kept apart: priced, free, and unpriced, which is not the same as free.
+"""The price of a call. A model is priced, free or unpriced; unpriced is not the same as free.
 
 Prices come from the table of the `genai-prices` package, which is read offline, or from the user. Money is
 counted in whole millionths of a dollar, each call rounded up, so that sums do not depend on their order.
@@ -22,18 +22,14 @@ FREE_SCHEMES = ("local", "builtin", "fake", "cassette")
 
 
 class Price(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The price of one model. `input`, `output`, `cached` and `cache_written` are dollars for a million
-    tokens as the user gave them; a price of the table has `provider` or `url` and `model` instead.
-
-    `shown` describes it for people.
-    """
+    """The price of one model. `input`, `output` and `cached` are the user's dollars for a million tokens; a
+    price of the table has `provider` or `url` and `model` instead. `shown` describes it for people."""
 
     state: Literal["priced", "free", "unpriced"]
     shown: str = ""
     input: float = 0.0
     output: float = 0.0
     cached: float | None = None
-    cache_written: float | None = None
     provider: str = ""
     url: str = ""
     model: str = ""
@@ -43,16 +39,10 @@ class Price(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.state != "priced":
             return 0
         if self.model:
-            return _round_up(self._from_table(usage) * 1_000_000)
-        plain = usage.input - usage.cached - usage.cache_written
+            return _round_up(Decimal(self.looked_up(usage).total_price) * 1_000_000)
         cached = self.input if self.cached is None else self.cached
-        written = self.input if self.cache_written is None else self.cache_written
-        parts = (
-            (plain, self.input),
-            (usage.cached, cached),
-            (usage.cache_written, written),
-            (usage.output, self.output),
-        )
+        plain = usage.input - usage.cached
+        parts = ((plain, self.input), (usage.cached, cached), (usage.output, self.output))
         return _round_up(sum((tokens * Decimal(str(rate)) for tokens, rate in parts), Decimal(0)))
 
     def most(self, input_tokens: int, output_tokens: int) -> int:
@@ -60,7 +50,8 @@ class Price(msgspec.Struct, frozen=True, omit_defaults=True):
         whole = Usage(input=input_tokens, output=output_tokens)
         return max(self.cost(whole), self.cost(msgspec.structs.replace(whole, cache_written=input_tokens)))
 
-    def _from_table(self, usage: Usage) -> Decimal:
+    def looked_up(self, usage: Usage) -> Any:
+        """The entry of the table for these tokens; LookupError or others where there is none."""
         prices: Any = import_module("genai_prices")
         known = prices.Usage(
             input_tokens=usage.input,
@@ -69,7 +60,7 @@ class Price(msgspec.Struct, frozen=True, omit_defaults=True):
             cache_write_tokens=usage.cache_written,
         )
         where = {"provider_id": self.provider} if self.provider else {"provider_api_url": self.url}
-        return Decimal(prices.calc_price(known, self.model, **where).total_price)
+        return prices.calc_price(known, self.model, **where)
 
 
 FREE = Price("free", "free")
@@ -86,7 +77,7 @@ def own_price(input: float, output: float, cached: float | None = None) -> Price
 
 
 def price_for(spec: Spec, own: Mapping[str, Price] | None = None) -> Price:
-    """The price of a model: what the user says under its spec, else the table, else unpriced."""
+    """The price of a model: the user's under its spec, else the table's, else unpriced."""
     plain = str(msgspec.structs.replace(spec, options=type(spec.options)()))
     for name in (str(spec), plain):
         if own and name in own:
@@ -96,10 +87,7 @@ def price_for(spec: Spec, own: Mapping[str, Price] | None = None) -> Price:
     provider = spec.scheme if spec.scheme in ("openai", "anthropic") else ""
     price = Price("priced", provider=provider, url="" if provider else spec.url, model=spec.name)
     try:
-        prices: Any = import_module("genai_prices")
-        where = {"provider_id": provider} if provider else {"provider_api_url": spec.url}
-        found = prices.calc_price(prices.Usage(input_tokens=1_000_000), spec.name, **where)
-        price.cost(Usage(input=1000, output=1000, cache_written=1000))
+        found = price.looked_up(Usage(input=1000, output=1000, cache_written=1000))
     except (ImportError, LookupError, ValueError, TypeError):
         return UNPRICED
     return msgspec.structs.replace(price, shown=str(found.model_price))

@@ -1,18 +1,18 @@
-"""What a model is here: one method that turns a request into an answer, both plain data.
+"""A model is one method that turns a request into an answer; both are plain data.
 
-A request holds everything that an answer may depend on, so that its digest can stand for it in a cassette
-and a journal, and so that a model which needs randomness takes it from the request and from nowhere else.
+A request holds everything that an answer may depend on. So its digest can stand for it in a cassette and in a
+journal, and a model that needs randomness takes it from the request and from nowhere else.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
-from shoal.errors import ConfigError, ModelError
+from shoal.errors import ConfigError
 
 Finish = Literal["stop", "length", "filter", "other"]
 
@@ -23,10 +23,10 @@ MESSAGE_OVERHEAD_TOKENS = 32
 
 
 class ChatSampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How to draw the answer. None means: as the endpoint does by default.
+    """The settings of the drawing; None leaves one to the endpoint.
 
-    `max_tokens` bounds the answer; what the model thinks before it answers counts too where the endpoint
-    counts it. A `seed` is passed on where the endpoint takes one; builtin models draw everything from it.
+    `max_tokens` bounds the answer, with the thoughts before it where the endpoint counts them. A `seed` is
+    passed on where the endpoint takes one; builtin models draw everything from it.
     """
 
     max_tokens: int = 1024
@@ -45,6 +45,12 @@ class ChatSampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
         if self.seed is not None and not 0 <= self.seed < 1 << 63:
             raise ConfigError(f"seed is {self.seed}: give 0 or more, below 2**63")
 
+    def chosen(self) -> dict[str, Any]:
+        """The settings that are not left to the endpoint, apart from the bound on the answer."""
+        settings = {name: getattr(self, name) for name in ("temperature", "top_p", "seed")}
+        settings["stop"] = list(self.stop) or None
+        return {name: value for name, value in settings.items() if value is not None}
+
 
 class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     role: Literal["user", "assistant"]
@@ -52,10 +58,9 @@ class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ChatRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One question. `system` is the part that many requests share; `grammar` is GBNF text that the answer
-    should be held to where the endpoint can do that (the answer says whether it was). `values` are the parts
-    that the texts were made from; builtin models read them, no endpoint gets them, and they are not part of
-    the digest."""
+    """One question. `system` is the part that many requests share. `grammar` is GBNF text that the endpoint
+    should hold the answer to, where it can; the answer says whether it did. `values` are the parts that the
+    texts were made from: builtin models read them, no endpoint gets them, the digest leaves them out."""
 
     messages: tuple[Message, ...]
     system: str = ""
@@ -86,26 +91,26 @@ class ChatRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
             )
 
     def text_bytes(self) -> int:
-        texts = (self.system, self.grammar, *(message.text for message in self.messages))
-        return sum(len(text.encode("utf-8", "replace")) for text in texts)
+        return _size(self.grammar) + self._prompt_bytes()
 
     def most_input_tokens(self) -> int:
         """No tokenizer makes more tokens of the texts: each token takes at least one byte."""
-        texts = (self.system, *(message.text for message in self.messages))
-        size = sum(len(text.encode("utf-8", "replace")) for text in texts)
-        return size + MESSAGE_OVERHEAD_TOKENS * (len(self.messages) + 1)
+        return self._prompt_bytes() + MESSAGE_OVERHEAD_TOKENS * (len(self.messages) + 1)
+
+    def _prompt_bytes(self) -> int:
+        return _size(self.system) + sum(_size(message.text) for message in self.messages)
 
     def digest(self) -> str:
-        """SHA-256 over the whole content, in hexadecimal digits."""
-        content = msgspec.structs.replace(self, values={}) if self.values else self
-        return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
+        """SHA-256 over the content, in hexadecimal digits."""
+        return hashlib.sha256(msgspec.json.encode(self.without_values())).hexdigest()
+
+    def without_values(self) -> ChatRequest:
+        return msgspec.structs.replace(self, values={}) if self.values else self
 
 
 class Usage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Tokens of one call. `input` counts all of the prompt, `cached` and `cache_written` are parts of it.
-
-    `reported` is false when the endpoint did not say: then the numbers are 0 and the cost is unknown.
-    """
+    """Tokens of one call. `input` counts the whole prompt; `cached` and `cache_written` are parts of it.
+    Where the endpoint reported nothing, `reported` is false, the numbers are 0 and the cost is unknown."""
 
     input: int = 0
     output: int = 0
@@ -119,12 +124,9 @@ class Usage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 class ChatAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What came back. `latency` is in seconds, of the attempt that succeeded.
-
-    `grammar` is true when the endpoint was held to the request's grammar. `omitted` names the settings of
-    the request that this endpoint does not take and that were left out. `attempts` counts the calls that
-    were spent on it, failed ones included.
-    """
+    """The answer to a request. `latency` is that of the attempt that succeeded, in seconds. `grammar`: the
+    endpoint was held to the request's grammar. `omitted` names settings of the request that this endpoint
+    does not take. `attempts` counts the calls that were spent on it, failed ones included."""
 
     text: str
     model: str
@@ -138,11 +140,8 @@ class ChatAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 
 @runtime_checkable
 class Model(Protocol):
-    """Something that answers. `spec` is the text it was resolved from; `endpoint` names what is shared by
-    all models behind one door (rate and concurrency are counted per endpoint).
-
-    `instant` models compute the answer at once and can be asked with `answer_now` from any thread.
-    """
+    """A model that was opened from the text `spec`. Rate and concurrency are counted per `endpoint`.
+    `instant` models compute the answer at once and can be asked with `answer_now` from any thread."""
 
     @property
     def spec(self) -> str: ...
@@ -157,37 +156,39 @@ class Model(Protocol):
         """One attempt within `timeout` seconds: an answer, or a ModelError; nothing is retried."""
 
     def learn(self, setting: str) -> bool:
-        """Takes note that the endpoint refused a setting; true when asking again makes sense."""
+        """Notes that the endpoint refused a setting; true if the next request can do without it."""
 
     async def close(self) -> None:
         """Frees connections or weights; closing twice is allowed."""
 
 
-class Instant:
-    """What models that need no waiting have in common: subclasses give `answer_now`."""
+class Wrapper:
+    """A model around another one. Subclasses change the answers; the rest is the inner model's."""
 
-    instant = True
-
-    def __init__(self, spec: str) -> None:
-        self.spec = spec
-        self.endpoint = spec
+    def __init__(self, model: Model) -> None:
+        self._model = model
 
     def __repr__(self) -> str:
-        return f"<model {self.spec}>"
+        return repr(self._model)
 
-    def answer_now(self, request: ChatRequest) -> ChatAnswer:
-        raise NotImplementedError
+    @property
+    def spec(self) -> str:
+        return self._model.spec
 
-    async def answer(self, request: ChatRequest, *, timeout: float) -> ChatAnswer:
-        return self.answer_now(request)
+    @property
+    def endpoint(self) -> str:
+        return self._model.endpoint
+
+    @property
+    def instant(self) -> bool:
+        return self._model.instant
 
     def learn(self, setting: str) -> bool:
-        return False
+        return self._model.learn(setting)
 
     async def close(self) -> None:
-        return None
+        await self._model.close()
 
 
-def failure_record(error: ModelError) -> dict[str, str]:
-    """A failure as data for a journal."""
-    return {"kind": error.kind, "message": str(error)}
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))

@@ -10,15 +10,14 @@ import msgspec
 
 from shoal.errors import ConfigError
 from shoal.models.anthropic_native import ANTHROPIC_URL, AnthropicModel
-from shoal.models.capabilities import Capabilities
 from shoal.models.cassette import Cassette, Recording, Replaying
 from shoal.models.endpoint import ENDPOINTS, Endpoints
+from shoal.models.instant import Fake
 from shoal.models.keys import find_key, host_variable
 from shoal.models.llama import DEFAULT_CONTEXT, LlamaModel, LlamaSettings
 from shoal.models.openai_compatible import OPENAI_URL, OpenAICompatible
 from shoal.models.presets import PRESETS, package_folder
-from shoal.models.protocol import ChatAnswer, ChatRequest, Model
-from shoal.models.scripted import Fake
+from shoal.models.protocol import ChatAnswer, ChatRequest, Model, Wrapper
 from shoal.models.specification import Options, Spec, parse_spec
 from shoal.models.transformers_folder import TransformersModel
 
@@ -31,25 +30,25 @@ def resolve(
     record: str | Path | None = None,
     replay: str | Path | None = None,
 ) -> Model:
-    """The model that a spec names, ready to be called; ConfigError says what is missing and the remedy.
+    """The model that a spec names, ready to be called; ConfigError names what is missing and the remedy.
 
-    Nothing is loaded, downloaded or sent before the first call. `record` names a cassette to which every
-    attempt is written; with `replay` the answers come from one, and neither key nor package is needed.
+    Nothing is loaded, downloaded or sent before the first call. `record` names a cassette that every attempt
+    is written to. With `replay` the answers come from one, and neither key nor package is needed.
     """
     parsed = parse_spec(spec) if isinstance(spec, str) else spec
     if replay is not None:
         return _replaying(Path(replay), str(parsed))
     if parsed.scheme in ("builtin", "fake", "cassette") and parsed.options != Options():
         raise ConfigError(f"{parsed}: {parsed.scheme} models take no options")
-    model = _MAKERS[parsed.scheme](parsed, environment, endpoints)
+    model = _open(parsed, environment, endpoints)
     if parsed.options.temperature is not None or parsed.options.max_tokens is not None:
         model = Adjusted(model, parsed.options)
     return model if record is None else Recording(model, Cassette.at(record))
 
 
 def check_model(spec: str) -> None:
-    """ConfigError where a model can be seen not to be usable here: no such file, no key, no cassette. No
-    weights are read, so that this takes no time; builtin models are their application's affair."""
+    """ConfigError if a model cannot be used here: no such file, no key, no cassette. No weights are read, so
+    this takes no time. Builtin models are left to their application."""
     parsed = parse_spec(spec)
     if parsed.scheme == "local":
         preset = PRESETS.get(parsed.name)
@@ -61,36 +60,15 @@ def check_model(spec: str) -> None:
         resolve(parsed, endpoints=Endpoints())
 
 
-class Adjusted:
+class Adjusted(Wrapper):
     """A model whose spec sets sampling of its own."""
 
     def __init__(self, model: Model, options: Options) -> None:
-        self._model = model
+        super().__init__(model)
         self._options = options
-
-    def __repr__(self) -> str:
-        return repr(self._model)
-
-    @property
-    def spec(self) -> str:
-        return self._model.spec
-
-    @property
-    def endpoint(self) -> str:
-        return self._model.endpoint
-
-    @property
-    def instant(self) -> bool:
-        return self._model.instant
 
     async def answer(self, request: ChatRequest, *, timeout: float) -> ChatAnswer:
         return await self._model.answer(adjust(request, self._options), timeout=timeout)
-
-    def learn(self, setting: str) -> bool:
-        return self._model.learn(setting)
-
-    async def close(self) -> None:
-        await self._model.close()
 
 
 def adjust(request: ChatRequest, options: Options) -> ChatRequest:
@@ -107,10 +85,8 @@ def key_variable(spec: Spec) -> str:
     """The variable that holds the key of a remote model."""
     if spec.options.key:
         return spec.options.key
-    if spec.scheme == "openai":
-        return "OPENAI_API_KEY"
-    if spec.scheme == "anthropic":
-        return "ANTHROPIC_API_KEY"
+    if not spec.url:
+        return f"{spec.scheme.upper()}_API_KEY"
     return host_variable(urlsplit(spec.url).hostname or "")
 
 
@@ -159,8 +135,8 @@ def _find_weights(name: str) -> Path:
 
 
 def _trained_policy(folder: Path) -> Path | None:
-    """The newest policy in a run of training, or in the folder of one of its nodes; of several nodes the
-    first that has one."""
+    """The newest policy of a node of a training run, given the node's folder or the run's: there the first
+    node that has one."""
     nodes = [folder] if folder.parent.name == "nodes" else sorted((folder / "nodes").glob("*"))
     for node in nodes:
         policies = sorted(node.glob("checkpoint-*/policy/config.json"))
@@ -169,47 +145,27 @@ def _trained_policy(folder: Path) -> Path | None:
     return None
 
 
-def _openai(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:
+def _remote(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:
     variable = key_variable(spec)
     key = find_key(variable, environment)
-    if key is None:
+    if key is None and (spec.options.key or not spec.url):
         raise ConfigError(f"{spec} needs a key: set {variable}, or SHOAL_KEY_FILE to a file that holds it")
-    capabilities = _shared(spec, OPENAI_URL, endpoints)
-    if not capabilities.refused:
-        capabilities.token_limit = "max_completion_tokens"
-    capabilities.grammar = "none"
-    return OpenAICompatible(
-        str(spec), url=OPENAI_URL, model=spec.name, key=key, variable=variable, capabilities=capabilities
-    )
+    kind = AnthropicModel if spec.scheme == "anthropic" else OpenAICompatible
+    url = spec.url or (ANTHROPIC_URL if spec.scheme == "anthropic" else OPENAI_URL)
+    endpoint = endpoints.get(url)
+    endpoint.limit(spec.options.concurrency, spec.options.rpm)
+    capabilities = endpoint.capabilities(spec.name)
+    if spec.scheme == "openai":
+        capabilities.grammar = "none"
+        if not capabilities.refused:
+            capabilities.token_limit = "max_completion_tokens"
+    elif spec.url and spec.options.grammar in ("off", "llama.cpp", "vllm"):
+        dialect = "none" if spec.options.grammar == "off" else spec.options.grammar
+        capabilities = msgspec.structs.replace(capabilities, grammar=dialect)
+    return kind(str(spec), url=url, model=spec.name, key=key, variable=variable, capabilities=capabilities)
 
 
-def _url(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:
-    variable = key_variable(spec)
-    key = find_key(variable, environment)
-    if key is None and spec.options.key:
-        raise ConfigError(f"{spec} takes its key from {variable}, which is not set: set it")
-    capabilities = _shared(spec, spec.url, endpoints)
-    if spec.options.grammar == "off":
-        capabilities = msgspec.structs.replace(capabilities, grammar="none")
-    elif spec.options.grammar in ("llama.cpp", "vllm"):
-        capabilities = msgspec.structs.replace(capabilities, grammar=spec.options.grammar)
-    return OpenAICompatible(
-        str(spec), url=spec.url, model=spec.name, key=key, variable=variable, capabilities=capabilities
-    )
-
-
-def _anthropic(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:
-    variable = key_variable(spec)
-    key = find_key(variable, environment)
-    if key is None:
-        raise ConfigError(f"{spec} needs a key: set {variable}, or SHOAL_KEY_FILE to a file that holds it")
-    capabilities = _shared(spec, ANTHROPIC_URL, endpoints)
-    return AnthropicModel(
-        str(spec), url=ANTHROPIC_URL, model=spec.name, key=key, variable=variable, capabilities=capabilities
-    )
-
-
-def _local(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:
+def _local(spec: Spec, endpoints: Endpoints) -> Model:
     found = local_settings(spec)
     if isinstance(found, Path):
         endpoints.get(f"local:{found}").limit(1, None)
@@ -219,22 +175,12 @@ def _local(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoin
     return model
 
 
-def _builtin(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:
-    raise ConfigError(f"{spec} is an operator of a domain: `shoal evolve` opens it, nothing else can")
-
-
-def _fake(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:
-    return Fake(spec.name, str(spec))
-
-
-def _cassette(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:
+def _cassette(spec: Spec) -> Model:
     path, _, recorded = spec.name.partition("#")
     models = Cassette.at(path).models()
     if not recorded and len(models) > 1:
         listed = ", ".join(models)
-        raise ConfigError(
-            f"{path} holds several models ({listed}): name one, as in cassette:{path}#{models[0]}"
-        )
+        raise ConfigError(f"{path} holds models {listed}: name one, as in cassette:{path}#{models[0]}")
     return _replaying(Path(path), recorded or (models[0] if models else str(spec)))
 
 
@@ -244,19 +190,15 @@ def _replaying(path: Path, recorded: str) -> Model:
     return Replaying(recorded, Cassette.at(path))
 
 
-def _shared(spec: Spec, url: str, endpoints: Endpoints) -> Capabilities:
-    endpoint = endpoints.get(url)
-    endpoint.limit(spec.options.concurrency, spec.options.rpm)
-    return endpoint.capabilities(spec.name)
-
-
-_MAKERS = {
-    "openai": _openai,
-    "anthropic": _anthropic,
-    "http": _url,
-    "https": _url,
-    "local": _local,
-    "builtin": _builtin,
-    "fake": _fake,
-    "cassette": _cassette,
-}
+def _open(spec: Spec, environment: Mapping[str, str] | None, endpoints: Endpoints) -> Model:
+    match spec.scheme:
+        case "local":
+            return _local(spec, endpoints)
+        case "builtin":
+            raise ConfigError(f"{spec} is an operator of a domain: `shoal evolve` opens it, nothing else can")
+        case "fake":
+            return Fake(spec.name, str(spec))
+        case "cassette":
+            return _cassette(spec)
+        case _:
+            return _remote(spec, environment, endpoints)

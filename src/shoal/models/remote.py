@@ -1,16 +1,19 @@
-"""One attempt over HTTP, whatever the vendor: bounded in time and memory, with nothing sent that was not
-meant to be sent.
+"""One attempt over HTTP, whatever the vendor: bounded in time and memory, and every failure has a name.
 
 The vendors' packages build the request and keep the connections; their retries are off. Two hooks stand at
-the door. On the way out only a fixed set of headers passes, and the key is put in here: the packages never
-know it, and no key, organisation or extra header from the environment can reach an endpoint it does not
-belong to. On the way in the body is cut off at `MOST_ANSWER_BYTES`, is never unpacked (a small packed
-answer could fill the memory), and redirects are not followed.
+the door. On the way out only a fixed set of headers passes, and the key is added here: the packages never
+know it, and no key, organisation or extra header of the environment can reach an endpoint that it does not
+belong to. On the way in the body is cut off at `MOST_ANSWER_BYTES` and never unpacked, because a small packed
+answer could fill the memory. Redirects are not followed. Texts of servers are cut, put on one line and freed
+of the key before they enter a message.
 """
 
 from __future__ import annotations
 
 import asyncio
+import email.utils
+import math
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
@@ -24,29 +27,35 @@ import msgspec
 from shoal.errors import (
     ConfigError,
     ModelAnswerError,
+    ModelAuthenticationError,
     ModelError,
+    ModelRateLimitError,
     ModelServerError,
+    ModelSettingError,
     ModelTimeoutError,
     how_to_install,
 )
-from shoal.models.capabilities import Capabilities
+from shoal.models.endpoint import Capabilities
 from shoal.models.keys import Key
 from shoal.models.protocol import ChatAnswer, ChatRequest
-from shoal.models.refusals import error_for_status, quote
 
 MOST_ANSWER_BYTES = 4 << 20
 CONNECT_SECONDS = 10.0
+MOST_QUOTED_CHARACTERS = 200
+MOST_RETRY_AFTER_SECONDS = 24 * 3600.0
 PASSING_HEADERS = frozenset(
     {"host", "content-type", "content-length", "transfer-encoding", "accept", "connection", "user-agent"}
 )
-
-
-class _TooLarge(Exception):
-    pass
-
-
-class _Packed(Exception):
-    pass
+_SETTING_WORDS = (
+    ("max_completion_tokens", r"max_completion_tokens"),
+    ("max_tokens", r"max_tokens|max_new_tokens"),
+    ("temperature", r"temperature"),
+    ("top_p", r"top_p"),
+    ("seed", r"\bseed\b"),
+    ("stop", r"\bstop\b|stop_sequences"),
+    ("grammar", r"grammar|structured_outputs|guided"),
+    ("system", r"system (?:role|prompt|message|instruction)|role.{0,20}system"),
+)
 
 
 class RemoteModel(ABC):
@@ -56,7 +65,6 @@ class RemoteModel(ABC):
     package: str
     path: str
     client_class: str
-    http_client_class: str
 
     def __init__(
         self,
@@ -80,15 +88,8 @@ class RemoteModel(ABC):
         self._headers = dict(headers or {})
         self._sdk = import_package(self.package, "llm", spec)
         self._http = import_package("httpx2", "llm", spec)
-        self._foreseen: tuple[type[Exception], ...] = (
-            _TooLarge,
-            _Packed,
-            self._sdk.APIError,
-            self._http.HTTPError,
-            OSError,
-            ValueError,
-            RecursionError,
-        )
+        errors = (self._sdk.APIError, self._http.HTTPError, OSError, ValueError, RecursionError)
+        self._foreseen: tuple[type[Exception], ...] = errors
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
@@ -99,7 +100,7 @@ class RemoteModel(ABC):
         """The request in the vendor's words."""
 
     async def prepare(self, client: Any, request: ChatRequest) -> None:
-        """Finds out what has to be known before the request can be written."""
+        """Asks the server for facts that the request depends on."""
         return
 
     @abstractmethod
@@ -111,8 +112,8 @@ class RemoteModel(ABC):
         """The header that carries the key."""
 
     async def answer(self, request: ChatRequest, *, timeout: float) -> ChatAnswer:
-        """One attempt; every failure is a ModelError, raised free of the exception that caused it, because
-        that one holds the request with its headers."""
+        """One attempt. A failure is a ModelError without the exception that caused it: that one holds the
+        request with its headers."""
         client = self._client()
         started = time.monotonic()
         failure: ModelError
@@ -135,11 +136,9 @@ class RemoteModel(ABC):
         raise failure
 
     def _finished(self, answer: ChatAnswer, started: float) -> ChatAnswer:
+        text = answer.text if self._key is None else self._key.scrub_answer(answer.text)
         latency = round(time.monotonic() - started, 6)
-        if self._key is None:
-            return msgspec.structs.replace(answer, latency=latency)
-        text, model = self._key.scrub_answer(answer.text), self._scrub(answer.model)
-        return msgspec.structs.replace(answer, text=text, model=model, latency=latency)
+        return msgspec.structs.replace(answer, text=text, model=self._scrub(answer.model), latency=latency)
 
     def learn(self, setting: str) -> bool:
         return self.capabilities.learn(setting)
@@ -157,7 +156,7 @@ class RemoteModel(ABC):
         """The package's client for the running event loop: connections cannot move between loops."""
         loop = asyncio.get_running_loop()
         if loop not in self._clients:
-            http_client = getattr(self._sdk, self.http_client_class)(
+            http_client = self._sdk.DefaultAsyncHttpxClient(
                 verify=_trusted(),
                 follow_redirects=False,
                 event_hooks={"request": [self._outgoing], "response": [self._incoming]},
@@ -179,8 +178,8 @@ class RemoteModel(ABC):
 
     async def _incoming(self, response: Any) -> None:
         if response.headers.get("content-encoding", "identity").lower() != "identity":
-            raise _Packed
-        response.stream = bounded(response.stream, self._http.AsyncByteStream)
+            raise ModelAnswerError(f"{self._where} sent a packed answer although a plain one was asked for")
+        response.stream = bounded(response.stream, self._http.AsyncByteStream, self._where)
 
     def _checked_body(self, response: Any) -> bytes:
         """The body of a successful answer, if it says that it is JSON."""
@@ -194,12 +193,8 @@ class RemoteModel(ABC):
 
     def _translate(self, error: Exception, timeout: float) -> ModelError:
         cause: BaseException = error.__cause__ or error
-        if isinstance(cause, _TooLarge):
-            return ModelAnswerError(
-                f"{self._where} sent more than {MOST_ANSWER_BYTES} bytes: is this a chat endpoint?"
-            )
-        if isinstance(cause, _Packed):
-            return ModelAnswerError(f"{self._where} sent a packed answer although a plain one was asked for")
+        if isinstance(cause, ModelAnswerError):  # of one of the hooks, wrapped by the package
+            return ModelAnswerError(str(cause))
         if isinstance(error, self._sdk.APIStatusError):
             return error_for_status(
                 error.status_code,
@@ -227,8 +222,8 @@ class RemoteModel(ABC):
         return text if self._key is None else self._key.scrub(text)
 
 
-def bounded(stream: Any, base: type[Any]) -> Any:
-    """The stream, ending in `_TooLarge` after MOST_ANSWER_BYTES."""
+def bounded(stream: Any, base: type[Any], where: str) -> Any:
+    """The stream, which ends in an error after MOST_ANSWER_BYTES."""
 
     class Bounded(base):  # type: ignore[misc]
         async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -236,7 +231,9 @@ def bounded(stream: Any, base: type[Any]) -> Any:
             async for chunk in stream:
                 left -= len(chunk)
                 if left < 0:
-                    raise _TooLarge
+                    raise ModelAnswerError(
+                        f"{where} sent more than {MOST_ANSWER_BYTES} bytes: is this a chat endpoint?"
+                    )
                 yield chunk
 
         async def aclose(self) -> None:
@@ -262,3 +259,107 @@ def import_package(package: str, extra: str, spec: str) -> Any:
     except ImportError as error:
         missing = getattr(error, "name", None) or package
     raise ConfigError(f"{spec} needs the package {missing}: {how_to_install(extra)}")
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """The explanation in the body of a refusal, as far as it can be understood."""
+
+    message: str = ""
+    param: str = ""
+    code: str = ""
+
+
+def quote(text: str) -> str:
+    """One printable line of bounded length."""
+    line = " ".join(
+        "".join(c if c.isprintable() else " " for c in text[: 4 * MOST_QUOTED_CHARACTERS]).split()
+    )
+    return line if len(line) <= MOST_QUOTED_CHARACTERS else line[:MOST_QUOTED_CHARACTERS] + "…"
+
+
+def read_refusal(body: bytes) -> Refusal:
+    """Understands the error bodies of OpenAI, Anthropic, llama.cpp, vLLM and Ollama; else the bare text."""
+    try:
+        data = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        text = body[:4096].decode("utf-8", "replace")
+        return Refusal("an HTML page" if re.search(r"<!doctype|<html", text, re.I) else text)
+    if isinstance(data, dict) and isinstance(data.get("error"), dict | str):
+        data = data["error"]
+    if isinstance(data, str):
+        return Refusal(data)
+    if not isinstance(data, dict):
+        return Refusal()
+
+    def text_of(*names: str) -> str:
+        return next((str(data[name]) for name in names if isinstance(data.get(name), str | int)), "")
+
+    return Refusal(
+        text_of("message", "detail"), text_of("param"), f"{text_of('code')} {text_of('type')}".strip()
+    )
+
+
+def refused_setting(refusal: Refusal) -> str:
+    """The part of the request that a refusal is about; "" when it does not say."""
+    said = f"{refusal.code} {refusal.message}".lower()
+    if re.search(r"context.{0,20}(length|size|window)|exceed_context|too long|too many.{0,20}tokens", said):
+        return "messages"
+    for name, pattern in _SETTING_WORDS:
+        if refusal.param == name or (refusal.param and re.search(pattern, refusal.param)):
+            return name
+    # The first of several words counts: "'max_tokens' is not supported, use 'max_completion_tokens'".
+    found = [(match.start(), name) for name, word in _SETTING_WORDS if (match := re.search(word, said))]
+    if found:
+        return min(found)[1]
+    return "model" if re.search(r"\bmodel\b.{0,80}(not found|not exist|unknown|no such)", said) else ""
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds to wait, as the headers ask; `now` is the time of day."""
+    text = headers.get("retry-after-ms", "")
+    try:
+        seconds = float(text) / 1000 if text else float(headers["retry-after"])
+    except KeyError:
+        return None
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - now
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return None if math.isnan(seconds) else min(max(seconds, 0.0), MOST_RETRY_AFTER_SECONDS)
+
+
+def error_for_status(
+    status: int, headers: Mapping[str, str], body: bytes, *, where: str, variable: str, now: float
+) -> ModelError:
+    """The error for an HTTP status that is not success. `variable` holds the key."""
+    refusal = read_refusal(body)
+    said = quote(refusal.message)
+    saying = f": {said}" if said else ""
+    if status in (401, 403) or (status == 400 and re.search(r"api.?key", said, re.I)):
+        return ModelAuthenticationError(f"{where} refuses the key ({status}){saying}: check {variable}")
+    if status == 402 or "insufficient_quota" in refusal.code:
+        return ModelAuthenticationError(f"{where} says the account is empty ({status}){saying}: top it up")
+    if status == 429:
+        wait = retry_after(headers, now)
+        return ModelRateLimitError(f"{where} asks to be called less often (429){saying}: lower ?rpm=", wait)
+    if status == 404:
+        return ModelSettingError(f"{where} was not found (404){saying}: check URL and model name", "model")
+    if status in (408, 409, 425) or status >= 500:
+        return ModelServerError(
+            f"{where} failed ({status}){saying}: try again later", retry_after=retry_after(headers, now)
+        )
+    if 300 <= status < 400:
+        return ModelSettingError(f"{where} redirects elsewhere ({status}): give the final URL", "url")
+    if status == 413:
+        return ModelSettingError(f"{where} finds the request too large (413){saying}: shorten it", "messages")
+    setting = refused_setting(refusal)
+    about = f"the {setting}" if setting else "the request"
+    remedy = {
+        "messages": "shorten the prompt or use a model with a larger context",
+        "model": "check the model name",
+        "grammar": "correct the grammar, or do without it (?grammar=off)",
+        "max_tokens": "lower max_tokens",
+        "max_completion_tokens": "lower max_tokens",
+    }.get(setting, f"leave out {setting}" if setting else "see what the server's documentation allows")
+    return ModelSettingError(f"{where} refuses {about} ({status}){saying}: {remedy}", setting)

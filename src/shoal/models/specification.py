@@ -1,12 +1,12 @@
-"""The text that names a model, and what it means.
+"""The text that names a model, and its meaning.
 
     openai:gpt-5-mini                     OpenAI
     anthropic:claude-sonnet-4-5           Anthropic
     http://127.0.0.1:8080/v1#name         any server that speaks OpenAI's protocol; the name after #
     local:smollm2                         weights on this machine: a preset, a GGUF file or a model folder
-    builtin:bomber                        made by the application, needs nothing
+    builtin:bomber                        an operator of a search's domain, needs nothing
     fake:echo                             for tests
-    cassette:calls.jsonl                  answers that were recorded before
+    cassette:calls.jsonl                  recorded answers
 
 Options follow a question mark: `openai:gpt-5-mini?temperature=1&rpm=60`. They are listed in `OPTIONS`.
 """
@@ -27,10 +27,10 @@ MOST_SPEC_CHARACTERS = 2000
 
 
 class Options(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a spec may add after the question mark.
+    """The options of a spec.
 
-    temperature, max_tokens   sampling of this model, over what a request says
-    grammar                   on, off, or the dialect of the server: llama.cpp, vllm; else found out
+    temperature, max_tokens   sampling of this model; they override the request's
+    grammar                   on, off, or the dialect of the server (llama.cpp, vllm) if it does not say
     rpm, concurrency          limits per endpoint: calls per minute, calls at a time
     key                       name of the variable that holds the key
     threads, context          local weights: processor threads, tokens of context
@@ -57,19 +57,17 @@ class Spec(msgspec.Struct, frozen=True, omit_defaults=True):
     def __str__(self) -> str:
         """The canonical text; parsing it gives the same spec."""
         head = f"{self.url}#{self.name}" if self.url else f"{self.scheme}:{self.name}"
-        chosen = msgspec.to_builtins(self.options)
-        return head + (
-            "?" + "&".join(f"{name}={_plain(value)}" for name, value in chosen.items()) if chosen else ""
-        )
+        chosen = [f"{name}={value}" for name, value in msgspec.to_builtins(self.options).items()]
+        return head + ("?" + "&".join(chosen) if chosen else "")
 
 
 def parse_spec(text: str, besides: tuple[str, ...] = ()) -> Spec:
-    """Reads a spec; ConfigError says what is wrong with it and how one looks. `besides` are prefixes that the
-    caller takes itself; they are only named."""
+    """Reads a spec; ConfigError says what is wrong with it. `besides` are prefixes that the caller takes
+    itself: they are only named."""
     text = text.strip()
     if not text:
         raise ConfigError(f"a model is named by a text such as {EXAMPLES}")
-    # Somebody may have put the key itself where its variable belongs: it is never shown.
+    # The key itself may stand where its variable belongs: it is never shown.
     shown = re.sub(r"(?i)([?&]key=)[^&]*", r"\1…", text)
     shown = shown if len(shown) <= 100 else shown[:100] + "…"
     if len(text) > MOST_SPEC_CHARACTERS or not text.isprintable():
@@ -130,23 +128,9 @@ def _parse_options(query: str, shown: str) -> Options:
     return Options(**found)  # type: ignore[arg-type]
 
 
-def _plain(value: object) -> str:
-    return repr(value) if isinstance(value, float) else str(value)
-
-
-def _number(least: float, most: float) -> Callable[[str], float]:
+def _within(kind: type[int] | type[float], least: float, most: float) -> Callable[[str], float]:
     def read(text: str) -> float:
-        value = float(text)
-        if not least <= value <= most:
-            raise ValueError(text)
-        return value
-
-    return read
-
-
-def _whole(least: int, most: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        value = int(text)
+        value = kind(text)
         if not least <= value <= most:
             raise ValueError(text)
         return value
@@ -164,13 +148,13 @@ def _word(pattern: str) -> Callable[[str], str]:
 
 
 OPTIONS: dict[str, tuple[Callable[[str], object], str]] = {
-    "temperature": (_number(0, 10), "a number from 0 to 10"),
-    "max_tokens": (_whole(1, 1 << 20), "a whole number of tokens"),
+    "temperature": (_within(float, 0, 10), "a number from 0 to 10"),
+    "max_tokens": (_within(int, 1, 1 << 20), "a whole number of tokens"),
     "grammar": (_word(r"on|off|llama\.cpp|vllm"), "on, off, llama.cpp or vllm"),
-    "rpm": (_number(0.01, 1e6), "calls per minute"),
-    "concurrency": (_whole(1, 10_000), "a whole number of calls at a time"),
+    "rpm": (_within(float, 0.01, 1e6), "calls per minute"),
+    "concurrency": (_within(int, 1, 10_000), "a whole number of calls at a time"),
     "key": (_word(r"[A-Z_][A-Z0-9_]*"), "the name of a variable in capitals, never the key itself"),
-    "threads": (_whole(1, 1024), "a whole number of processor threads"),
-    "context": (_whole(64, 1 << 24), "a whole number of tokens"),
+    "threads": (_within(int, 1, 1024), "a whole number of processor threads"),
+    "context": (_within(int, 64, 1 << 24), "a whole number of tokens"),
 }
 """Each option: how its value is read, and how it is described."""

@@ -1,60 +1,42 @@
 """A Hugging Face model folder (config.json, safetensors, tokenizer) through transformers and torch.
 
 For weights that llama.cpp does not run. Only local files are read and no code from the folder is executed.
-One call runs at a time, in a thread of its own. The seed is honoured without leaving a trace in torch's
-global generator. A grammar is not followed.
+One call runs at a time, in a thread of its own. The seed leaves no trace in torch's global generator. A
+grammar is not followed.
 """
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import ConfigError, ModelServerError, ModelSettingError, ModelTimeoutError
-from shoal.models.llama import cannot_load
+from shoal.errors import ConfigError, ModelServerError, ModelSettingError
+from shoal.models.llama import LocalModel, in_thread
+from shoal.models.openai_compatible import chat_body
 from shoal.models.protocol import ChatAnswer, ChatRequest, Finish, Usage
 from shoal.models.remote import import_package
 
 
-class TransformersModel:
+class TransformersModel(LocalModel):
     """The model in one folder, loaded on first use."""
 
-    instant = False
-
     def __init__(self, spec: str, folder: Path) -> None:
-        self.spec = spec
-        self.endpoint = f"local:{folder}"
+        super().__init__(spec, folder)
         self._folder = folder
         self._torch = import_package("torch", "train", spec)
         self._transformers = import_package("transformers", "train", spec)
         self._worker = ThreadPoolExecutor(1, thread_name_prefix=f"transformers-{folder.name}")
         self._loaded: tuple[Any, Any] | None = None
 
-    def __repr__(self) -> str:
-        return f"<model {self.spec}>"
-
     async def answer(self, request: ChatRequest, *, timeout: float) -> ChatAnswer:
-        stop = threading.Event()
-        work = asyncio.get_running_loop().run_in_executor(self._worker, self._generate, request, stop)
         try:
-            async with asyncio.timeout(timeout):
-                return await asyncio.shield(work)
-        except TimeoutError:
-            raise ModelTimeoutError(f"{self.spec} gave no complete answer within {timeout:g} s") from None
-        except ConfigError as error:
-            raise cannot_load(error) from None
+            return await in_thread(partial(self._generate, request), self._worker, self.spec, timeout)
         except RuntimeError as error:
             raise ModelServerError(f"{self.spec} failed ({' '.join(str(error).split())[:200]})") from None
-        finally:
-            stop.set()
-            work.add_done_callback(lambda done: done.cancelled() or done.exception())
-
-    def learn(self, setting: str) -> bool:
-        return False
 
     async def close(self) -> None:
         self._loaded = None
@@ -74,9 +56,7 @@ class TransformersModel:
         return self._loaded
 
     def _prompt(self, tokenizer: Any, request: ChatRequest) -> Any:
-        texts = [{"role": message.role, "content": message.text} for message in request.messages]
-        if request.system:
-            texts.insert(0, {"role": "system", "content": request.system})
+        texts = chat_body(request)["messages"]
         if getattr(tokenizer, "chat_template", None):
             text = tokenizer.apply_chat_template(texts, tokenize=False, add_generation_prompt=True)
             return tokenizer(text, return_tensors="pt", add_special_tokens=False)

@@ -13,7 +13,7 @@ from typing import Literal
 from shoal.errors import TrainError
 
 ScaleRewards = Literal["group", "batch", "none"]
-"""What centred rewards are divided by, named as in TRL. group: the group's standard deviation. batch: that of
+"""The divisor of centred rewards, named as in TRL. group: the group's standard deviation. batch: that of
 all rewards of the step. none: nothing, as in Dr. GRPO."""
 
 EPSILON = 1e-4
@@ -26,12 +26,12 @@ def advantages(
     """The advantage of each completion, group by group: reward less the group's mean, divided as `scale`
     says. Standard deviations are those of a sample (n - 1), and `epsilon` is added to them. TrainError for a
     reward that is not a finite number."""
-    for group in rewards:
-        for reward in group:
-            if not math.isfinite(reward):
-                raise TrainError(f"a reward is {reward}: a verifier must give finite numbers")
+    everything = [reward for group in rewards for reward in group]
+    for reward in everything:
+        if not math.isfinite(reward):
+            raise TrainError(f"a reward is {reward}: a verifier must give finite numbers")
     if scale == "batch":
-        divisor = _deviation([reward for group in rewards for reward in group]) + epsilon
+        divisor = _deviation(everything) + epsilon
         return [[one / divisor for one in _centred(group)] for group in rewards]
     if scale == "group":
         return [[one / (_deviation(group) + epsilon) for one in _centred(group)] for group in rewards]

@@ -1,7 +1,7 @@
 """A policy as a node sees it: it samples groups of completions, and learns from groups with advantages.
 
-Nothing here needs torch. A policy renders questions into its own prompts; completions of others are encoded
-by its own tokenizer, as if it had written them.
+Nothing here needs torch. A policy renders questions into its own prompts, and encodes completions of others
+with its own tokenizer, as if it had written them.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import msgspec
 from shoal.runs.training import Sampled as Sampled
 
 LossType = Literal["dapo", "grpo", "bnpo", "dr_grpo"]
-"""How token losses are averaged, named as in TRL. dapo: over all completion tokens of the step."""
+"""The average of token losses, named as in TRL. dapo: over all completion tokens of the step."""
 Level = Literal["token", "sequence"]
 Estimator = Literal["as-published", "truncated", "band", "positive"]
-"""What is made of foreign groups. as-published: as if this policy had just written them. truncated:
-importance weights, capped, where the author sent log-probs and the tokenizer is the same; else as "band".
-band: only completions whose mean log-prob under this policy is within a band. positive: only completions
-with positive advantage."""
+"""The use of foreign groups. as-published: as if this policy had just written them. truncated: importance
+weights, capped, where the author sent log-probs and the tokenizer is the same; else as "band". band: only
+completions whose mean log-prob under this policy is within a band. positive: only completions with positive
+advantage."""
 
 
 class Sampling(msgspec.Struct, frozen=True):
@@ -33,12 +33,11 @@ class Sampling(msgspec.Struct, frozen=True):
 
 
 class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a policy learns from a batch. `clip_low` and `clip_high` bound the ratio; `inner_steps` above 1
+    """The settings of a learning step. `clip_low` and `clip_high` bound the ratio; `inner_steps` above 1
     take true old log-probs. `micro_groups`: groups per forward pass, which bounds memory. `kl`: weight of the
     penalty against the policy as it was loaded (0: no reference is kept). `band`: least mean log-prob per
-    token of a foreign completion. `most_weight` caps importance weights. `constant_length`: what dr_grpo
-    takes for the length of every completion, best the sampling's max_new_tokens (0: the longest of the
-    step)."""
+    token of a foreign completion. `most_weight` caps importance weights. `constant_length`: the length of
+    every completion for dr_grpo, best the sampling's max_new_tokens (0: the longest of the step)."""
 
     learning_rate: Annotated[float, msgspec.Meta(ge=0, le=10)] = 5e-4
     loss: LossType = "dapo"
@@ -59,8 +58,8 @@ class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @dataclass(frozen=True, slots=True)
 class LearningGroup:
     """One question with completions and their advantages. `foreign` groups have no ids: their texts are
-    encoded here, and the end token is restored after finished ones. Their `log_probs` are empty, or their
-    author's where its tokenizer is said to be `tokenizer`."""
+    encoded here, with the end token after finished ones. Their `log_probs` are empty, or those of an author
+    who says that it uses `tokenizer`."""
 
     question: str
     completions: Sequence[Sampled]
@@ -71,7 +70,7 @@ class LearningGroup:
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """What a step did. `tokens`: completion tokens trained on; `dropped`: foreign completions that the
+    """The figures of a step. `tokens`: completion tokens trained on; `dropped`: foreign completions that the
     estimator left out. `parts`: further figures for people, e.g. {"kl": 0.01, "clipped": 0.0}."""
 
     loss: float
@@ -94,13 +93,7 @@ class Policy(Protocol):
         tokenizer."""
 
     def sample(
-        self,
-        questions: Sequence[str],
-        group: int,
-        sampling: Sampling,
-        seed: int,
-        *,
-        log_probs: bool = False,
+        self, questions: Sequence[str], group: int, sampling: Sampling, seed: int, *, log_probs: bool = False
     ) -> list[list[Sampled]]:
         """`group` completions of each question. The same weights and seed give the same texts."""
 
@@ -110,6 +103,6 @@ class Policy(Protocol):
         computation but count in the normalisation."""
 
     def save(self, folder: Path) -> None:
-        """Everything that is needed to go on: weights, optimiser."""
+        """Writes everything that `restore` needs: weights, optimiser."""
 
     def restore(self, folder: Path) -> None: ...

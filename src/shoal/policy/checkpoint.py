@@ -1,12 +1,11 @@
-"""What a language model policy leaves on disk: a model folder that transformers opens as it is, and beside
-the weights what is needed to go on training. Nothing in it can hold code.
+"""The checkpoint of a language model policy: a model folder that transformers opens as it is, with the state
+of the training beside the weights. No file in it can hold code.
 """
 
 from __future__ import annotations
 
 import copy
 import os
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from shoal.errors import RunError
-from shoal.policy.loading import Loaded, load_like, quiet
+from shoal.policy.weights import Loaded, load_like, quiet
 
 FORMAT = 1
 STATE = "training.json"
@@ -27,7 +26,7 @@ ADAPTER = "adapter.safetensors"
 
 
 class TrainingState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`format` changes when old checkpoints cannot be read any more."""
+    """`format` changes if old checkpoints cannot be read any more."""
 
     model: str
     tokenizer: str
@@ -41,31 +40,28 @@ def write(folder: Path, loaded: Loaded, optimiser: Any | None, state: TrainingSt
     written."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-        try:
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as room:
+            new = Path(room, "new")
             plain = loaded.model
             if loaded.adapted is not None:
                 # Merged into a copy: merging and unmerging in place would not give the same bits back.
                 plain = copy.deepcopy(loaded.adapted).merge_and_unload()
-                save_file(
-                    {name: weight.detach().contiguous() for name, weight in loaded.trainable()},
-                    aside / ADAPTER,
-                )
             with quiet():
-                plain.save_pretrained(aside)
-                loaded.tokenizer.save_pretrained(aside)
-            save_file(_optimiser_tensors(loaded, optimiser), aside / OPTIMISER)
-            (aside / STATE).write_bytes(msgspec.json.encode(state))
-            _swap(aside, folder)
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
+                plain.save_pretrained(new)
+                loaded.tokenizer.save_pretrained(new)
+            if loaded.adapted is not None:
+                adapters = {name: weight.detach().contiguous() for name, weight in loaded.trainable()}
+                save_file(adapters, new / ADAPTER)
+            save_file(_optimiser_tensors(loaded, optimiser), new / OPTIMISER)
+            (new / STATE).write_bytes(msgspec.json.encode(state))
+            _swap(new, folder, Path(room, "old"))
     except (OSError, SafetensorError) as error:
         raise RunError(f"the policy cannot be saved to {folder} ({error})") from None
 
 
 def read(folder: Path, loaded: Loaded, tokenizer: str) -> tuple[dict[str, dict[str, Any]], TrainingState]:
-    """Puts the weights of a checkpoint into the model; the optimiser's state by parameter, and what was
-    written beside. RunError, with the model as it was, if this is no checkpoint of such a policy."""
+    """Puts the weights of a checkpoint into the model; returns the optimiser's state by parameter, and the
+    training state. RunError, with the model as it was, if this is no checkpoint of such a policy."""
     try:
         state = msgspec.json.decode((folder / STATE).read_bytes(), type=TrainingState)
         tensors = load_file(folder / OPTIMISER)
@@ -106,16 +102,13 @@ def _optimiser_tensors(loaded: Loaded, optimiser: Any | None) -> dict[str, torch
     }
 
 
-def _swap(aside: Path, folder: Path) -> None:
-    if not folder.exists():
-        os.replace(aside, folder)
-        return
-    old = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.old."))
-    os.replace(folder, old / "old")
+def _swap(new: Path, folder: Path, old: Path) -> None:
+    was_there = folder.exists()
+    if was_there:
+        os.replace(folder, old)
     try:
-        os.replace(aside, folder)
+        os.replace(new, folder)
     except OSError:
-        os.replace(old / "old", folder)
+        if was_there:
+            os.replace(old, folder)
         raise
-    finally:
-        shutil.rmtree(old, ignore_errors=True)

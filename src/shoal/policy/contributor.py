@@ -1,7 +1,6 @@
-"""Those who only contribute: a chat model, a person, a program. No torch is needed, and nothing is learnt.
+"""Contributors: a chat model, a person or a program that writes completions and does not learn.
 
-Each is a policy that samples and refuses to learn. What they write is text, and is verified by whoever
-receives it, like everybody's.
+Each is a policy that refuses to learn, and needs no torch. Every receiver verifies the texts, like anybody's.
 """
 
 from __future__ import annotations
@@ -11,12 +10,14 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from shoal.errors import ConfigError, ModelError, TrainError
 from shoal.models import (
     Background,
     Caller,
+    ChatAnswer,
     ChatRequest,
     ChatSampling,
     Model,
@@ -49,8 +50,8 @@ def check_contributor(spec: str) -> None:
 
 
 def open_contributor(spec: str) -> Policy:
-    """`person:` asks whoever sits at the terminal; `program:COMMAND` runs a command for every completion,
-    with the question on its standard input; everything else is a model as `shoal evolve` names them."""
+    """`person:` asks the person at the terminal; `program:COMMAND` runs a command for every completion, with
+    the question on its standard input; every other spec names a model as in `shoal evolve`."""
     scheme, _, rest = spec.partition(":")
     if scheme == "person":
         return Person()
@@ -61,7 +62,7 @@ def open_contributor(spec: str) -> Policy:
 
 
 class Contributor:
-    """What all of them have in common."""
+    """The policy of a contributor. Subclasses write; without one, nothing new is written."""
 
     tokenizer = ""
 
@@ -69,24 +70,22 @@ class Contributor:
         self.model = model
 
     def sample(
-        self,
-        questions: Sequence[str],
-        group: int,
-        sampling: Sampling,
-        seed: int,
-        *,
-        log_probs: bool = False,
+        self, questions: Sequence[str], group: int, sampling: Sampling, seed: int, *, log_probs: bool = False
     ) -> list[list[Sampled]]:
+        return [self.write(question, group) for question in questions]
+
+    def write(self, question: str, group: int) -> list[Sampled]:
+        """Completions of one question, up to `group`."""
         raise TrainError(f"{self.model} writes nothing new")
 
     def learn(self, groups: Sequence[LearningGroup], learning: Learning, temperature: float) -> Learnt:
         raise TrainError(f"{self.model} only contributes: it cannot learn")
 
     def save(self, folder: Path) -> None:
-        """There is nothing to keep."""
+        """There is nothing to save."""
 
     def restore(self, folder: Path) -> None:
-        """There is nothing to take up."""
+        """There is nothing to restore."""
 
 
 class ChatModel(Contributor):
@@ -98,16 +97,10 @@ class ChatModel(Contributor):
         self._background = None if model.instant else Background()
 
     def sample(
-        self,
-        questions: Sequence[str],
-        group: int,
-        sampling: Sampling,
-        seed: int,
-        *,
-        log_probs: bool = False,
+        self, questions: Sequence[str], group: int, sampling: Sampling, seed: int, *, log_probs: bool = False
     ) -> list[list[Sampled]]:
-        """All calls beside each other, as far as the endpoint allows. One that fails is left out; ModelError
-        if all did."""
+        """All calls beside each other, as far as the endpoint allows. A call that fails is left out;
+        ModelError if all did."""
         calls = [
             [
                 self._begin(question, sampling, derive_integer(seed, place, number, bits=62))
@@ -121,14 +114,16 @@ class ChatModel(Contributor):
             written.append([])
             for finish in row:
                 try:
-                    written[-1].append(finish())
+                    answer = finish()
+                    written[-1].append(Sampled(answer.text, answer.finish == "stop"))
                 except ModelError as error:
                     failure = error
         if failure is not None and not any(written):
             raise failure
         return written
 
-    def _begin(self, question: str, sampling: Sampling, seed: int) -> Callable[[], Sampled]:
+    def _begin(self, question: str, sampling: Sampling, seed: int) -> Callable[[], ChatAnswer]:
+        """Starts a call; the function gives its answer, or its ModelError."""
         request = ChatRequest.ask(
             question,
             system=SYSTEM,
@@ -136,67 +131,45 @@ class ChatModel(Contributor):
         )
         patience = Patience(deadline=DEADLINE, attempts=2, attempt_seconds=DEADLINE)
         work = Caller(self._model, patience=patience).call(request, random.Random(seed))
-        if self._background is None:
-            answer = run_now(work)
-            return lambda: Sampled(answer.text, answer.finish == "stop")
-        future = self._background.submit(work)
-
-        def finish() -> Sampled:
-            answer = future.result()
-            return Sampled(answer.text, answer.finish == "stop")
-
-        return finish
+        return partial(run_now, work) if self._background is None else self._background.submit(work).result
 
 
 class Person(Contributor):
-    """Whoever sits at the terminal. Each line is one completion, and an empty line ends the group: two or
-    more make one that others can learn from, and a wrong one beside a right one says most."""
+    """The person at the terminal. Each line is one completion, and an empty line ends the group. Others can
+    learn from two or more, most of all from a wrong one beside a right one."""
 
     def __init__(self, ask: Callable[[str], str] = input) -> None:
         super().__init__("person:")
         self._ask = ask
 
-    def sample(
-        self,
-        questions: Sequence[str],
-        group: int,
-        sampling: Sampling,
-        seed: int,
-        *,
-        log_probs: bool = False,
-    ) -> list[list[Sampled]]:
-        written = []
-        for question in questions:
-            print(
-                f"\n{_visible(question)}\nAnswers, one a line, 2 to {group}; an empty line ends:",
-                file=sys.stderr,
-            )
-            lines: list[str] = []
-            while len(lines) < group:
-                try:
-                    line = self._ask("> ").strip()
-                except EOFError:
-                    raise ModelError("nobody is at the terminal any more") from None
-                except KeyboardInterrupt:
-                    print(file=sys.stderr)  # what follows is not to stand behind the prompt
-                    raise
-                if not line and len(lines) >= 2:
-                    break
-                if line:
-                    lines.append(line)
-                else:
-                    print(f"An answer is expected: at least two, {len(lines)} so far.", file=sys.stderr)
-            written.append([Sampled(line, True) for line in lines])
-        return written
+    def write(self, question: str, group: int) -> list[Sampled]:
+        asked = f"\n{_visible(question)}\nAnswers, one a line, 2 to {group}; an empty line ends:"
+        print(asked, file=sys.stderr)
+        lines: list[str] = []
+        while len(lines) < group:
+            try:
+                line = self._ask("> ").strip()
+            except EOFError:
+                raise ModelError("nobody is at the terminal any more") from None
+            except KeyboardInterrupt:
+                print(file=sys.stderr)  # the next message is not to stand behind the prompt
+                raise
+            if not line and len(lines) >= 2:
+                break
+            if line:
+                lines.append(line)
+            else:
+                print(f"An answer is expected: at least two, {len(lines)} so far.", file=sys.stderr)
+        return [Sampled(line, True) for line in lines]
 
 
 def _visible(text: str) -> str:
-    """Text that moves no cursor and changes no colour, whatever is in it."""
+    """The text without characters that would move the cursor or change colours."""
     return "".join(letter if letter.isprintable() or letter in "\n\t" else "�" for letter in text)
 
 
 class Program(Contributor):
-    """A command of the user's, run once per completion without a shell; what it prints is the completion."""
+    """A command of the user's, run once per completion without a shell; its output is the completion."""
 
     def __init__(self, command: str) -> None:
         super().__init__(f"program:{command}")
@@ -207,16 +180,8 @@ class Program(Contributor):
         if not self._command:
             raise ConfigError("program: name a command after the colon, e.g. program:./solve.sh")
 
-    def sample(
-        self,
-        questions: Sequence[str],
-        group: int,
-        sampling: Sampling,
-        seed: int,
-        *,
-        log_probs: bool = False,
-    ) -> list[list[Sampled]]:
-        return [[self._run(question) for _ in range(group)] for question in questions]
+    def write(self, question: str, group: int) -> list[Sampled]:
+        return [self._run(question) for _ in range(group)]
 
     def _run(self, question: str) -> Sampled:
         try:

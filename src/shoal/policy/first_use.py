@@ -1,9 +1,9 @@
-"""Models that are made on first use, made before the nodes of a run start.
+"""Makes the models that are made on first use before the nodes of a run start.
 
 If each node made its own, nodes with a model could be done before the slowest one begins, and the nodes of a
 swarm would never meet. Each model is made by a process of its own, `python -m shoal.policy.first_use SPEC`,
 as many at a time as there are cores; this process stays small and can be interrupted. A model that cannot be
-made is left to its node, which says why in the usual way.
+made is left to its node, whose error says why.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
 from shoal.errors import ShoalError
-from shoal.policy.opening import folder_to_make, make_policy_folder
+from shoal.policy.specification import folder_to_make, make_policy_folder
 
 LOOK_EVERY = 0.1
 FAILED = 3
 
 Tell = Callable[[dict[str, float]], None]
-"""Is told of each model how much of it is made, from 0 to 1."""
+"""Is told the part of each model that is made, from 0 to 1."""
 
 
 class Stoppable(Protocol):
@@ -34,7 +34,7 @@ class Stoppable(Protocol):
 
 
 def models_to_make(specs: Iterable[str]) -> list[str]:
-    """Those that nobody has made yet, each once."""
+    """The specs of models that are not made yet, each model once."""
     to_make: dict[str, str] = {}
     for spec in specs:
         if (folder := folder_to_make(spec)) is not None and not folder.is_dir():
@@ -43,7 +43,7 @@ def models_to_make(specs: Iterable[str]) -> list[str]:
 
 
 def make_models(specs: Iterable[str], stop: Stoppable, tell: Tell) -> None:
-    """Makes them; returns when they are there, or soon after `stop` is requested."""
+    """Makes them; returns when they are made, or soon after `stop` is requested."""
     waiting = list(specs)
     shares = dict.fromkeys(waiting, 0.0)
     working: list[_Maker] = []
@@ -76,7 +76,7 @@ class _Maker:
 
 
 def _start(spec: str) -> _Maker:
-    # A session of its own: an interrupt at the terminal comes to the parent, which stops this one.
+    # A session of its own: only the parent gets an interrupt at the terminal, and it stops this process.
     process = subprocess.Popen(
         [sys.executable, "-m", "shoal.policy.first_use", spec],
         stdin=subprocess.DEVNULL,
@@ -95,7 +95,7 @@ def _cores() -> int:
 
 
 def _main(spec: str) -> NoReturn:
-    # As an exception, so that what is half made is removed.
+    # As an exception, so that a half-made model is removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(FAILED))
     try:
         make_policy_folder(spec, lambda share: print(f"{share:.3f}", flush=True))

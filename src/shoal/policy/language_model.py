@@ -19,24 +19,21 @@ from torch import Tensor
 from shoal.errors import ConfigError, TrainError
 from shoal.policy import checkpoint
 from shoal.policy.base import Learning, LearningGroup, Learnt, Sampled, Sampling
-from shoal.policy.drawing import Drawer
-from shoal.policy.encoding import Encoding
-from shoal.policy.loading import Loaded, reload_plain
+from shoal.policy.fast_sampler import FastSampler
+from shoal.policy.log_probs import PackedScorer, PaddedScorer, Piece, Scorer, packs, window
 from shoal.policy.loss import Loss, policy_loss
-from shoal.policy.packed import PackedScorer, PaddedScorer, Scorer, packs, window
-from shoal.policy.plain_sampler import PlainSampler
 from shoal.policy.plan import Plan, Work, plan
-from shoal.policy.rendering import Render, plain
-from shoal.policy.sampler import FastSampler
+from shoal.policy.prompt import Encoding, Render, plain
+from shoal.policy.sampler import Drawer, Drawn, PlainSampler
+from shoal.policy.weights import Loaded, reload_plain
 
 MOST_ROWS = 128
-"""Completions that are sampled at a time: more cost memory and gain nothing on a processor."""
-ADVICE = "lower micro_groups, the group size or max_new_tokens"
+"""Completions that are sampled at a time. More of them cost memory and gain nothing on a processor."""
 
 
 @dataclass(slots=True)
 class _Fixed:
-    """What a batch keeps through the inner steps."""
+    """The tensors of a batch that stay through the inner steps."""
 
     old: Tensor | None = None
     reference: Tensor | None = None
@@ -50,52 +47,34 @@ class LanguageModelPolicy:
     """See `shoal.policy.base.Policy`. `render` makes the prompt of a question."""
 
     def __init__(self, spec: str, loaded: Loaded, render: Render = plain) -> None:
-        self._spec = spec
+        self.model = spec
+        self.encoding = Encoding(loaded, render)
+        self.tokenizer = self.encoding.digest
         self._loaded = loaded
-        self._encoding = Encoding(loaded, render)
         self._weights = [weight for _, weight in loaded.trainable()]
         self._device: torch.device = self._weights[0].device
         self._optimiser: torch.optim.AdamW | None = None
         self._steps = 0
-        self._padded: Scorer = PaddedScorer(loaded.model)
-        self._packed: Scorer | None = None
-        self._asked_packing = False
+        self._packs: bool | None = None
+        self._padded = PaddedScorer(loaded.model)
         self._reference: Any | None = None
         self._fast = FastSampler.serves(loaded.model)
-
-    @property
-    def model(self) -> str:
-        return self._spec
-
-    @property
-    def tokenizer(self) -> str:
-        return self._encoding.digest
-
-    @property
-    def encoding(self) -> Encoding:
-        return self._encoding
 
     def save_adapters(self, folder: Path) -> None:
         """The adapters alone, as peft writes them; ConfigError where all weights are trained."""
         if self._loaded.adapted is None:
-            raise ConfigError(f"{self._spec} has no adapters: add ?lora=8")
+            raise ConfigError(f"{self.model} has no adapters: add ?lora=8")
         self._loaded.adapted.save_pretrained(str(folder))
 
     def sample(
-        self,
-        questions: Sequence[str],
-        group: int,
-        sampling: Sampling,
-        seed: int,
-        *,
-        log_probs: bool = False,
+        self, questions: Sequence[str], group: int, sampling: Sampling, seed: int, *, log_probs: bool = False
     ) -> list[list[Sampled]]:
         """`group` completions of each question. ConfigError if a prompt leaves no room for an answer."""
-        prompts = [self._encoding.prompt(question) for question in questions]
+        prompts = [self.encoding.prompt(question) for question in questions]
         for prompt in prompts:
             if len(prompt) + sampling.max_new_tokens > self._loaded.room:
                 raise ConfigError(
-                    f"{self._spec} has room for {self._loaded.room} tokens; a prompt of {len(prompt)} and "
+                    f"{self.model} has room for {self._loaded.room} tokens; a prompt of {len(prompt)} and "
                     f"{sampling.max_new_tokens} new ones are more: lower max_new_tokens or shorten the prompt"
                 )
         if not prompts or group < 1:
@@ -108,24 +87,17 @@ class LanguageModelPolicy:
             sampler = kind(self._loaded.model, self._loaded.ends)
             for start in range(0, len(prompts), step):
                 drawn = sampler.sample(prompts[start : start + step], group, sampling.max_new_tokens, drawer)
-                found += [
-                    [
-                        Sampled(
-                            self._encoding.text(one.ids, one.finished),
-                            one.finished,
-                            tuple(one.ids),
-                            tuple(one.log_probs),
-                        )
-                        for one in rows
-                    ]
-                    for rows in drawn
-                ]
+                found += [[self._sampled(one) for one in rows] for rows in drawn]
         return found
 
+    def _sampled(self, drawn: Drawn) -> Sampled:
+        text = self.encoding.text(drawn.ids, drawn.finished)
+        return Sampled(text, drawn.finished, tuple(drawn.ids), tuple(drawn.log_probs))
+
     def learn(self, groups: Sequence[LearningGroup], learning: Learning, temperature: float) -> Learnt:
-        """One step on all groups together, of `inner_steps` updates. Where no completion could change the
-        weights no update is made. TrainError leaves weights and optimiser as they were."""
-        work = plan(groups, self._encoding, learning, self._loaded.room)
+        """One step on all groups together, of `inner_steps` updates; none if no completion could change the
+        weights. TrainError leaves weights and optimiser as they were."""
+        work = plan(groups, self.encoding, learning, self._loaded.room)
         if not work.batches:
             return Learnt(0.0, 0.0, 0, work.dropped)
         several = learning.inner_steps > 1
@@ -160,18 +132,18 @@ class LanguageModelPolicy:
     def save(self, folder: Path) -> None:
         """A model folder that plain transformers opens, with the optimiser's state beside it."""
         adapter = self._loaded.adapted is not None
-        state = checkpoint.TrainingState(self._spec, self.tokenizer, self._steps, adapter)
+        state = checkpoint.TrainingState(self.model, self.tokenizer, self._steps, adapter)
         checkpoint.write(folder, self._loaded, self._optimiser, state)
 
     def restore(self, folder: Path) -> None:
-        """Goes on exactly where the policy that was saved stood. RunError if it cannot."""
+        """Takes the exact state of the saved policy; RunError if it cannot."""
         by_name, state = checkpoint.read(folder, self._loaded, self.tokenizer)
         self._steps = state.steps
         self._optimiser = None
         if by_name:
             self._optimiser = self._new_optimiser(Learning())
             for name, weight in self._loaded.trainable():
-                # The count of steps stays where fused kernels want it: with the weights.
+                # Fused kernels want the count of steps on the device of the weights.
                 self._optimiser.state[weight] = {
                     quantity: value.to(self._device) for quantity, value in by_name.get(name, {}).items()
                 }
@@ -229,7 +201,7 @@ class LanguageModelPolicy:
         return fixed
 
     def _weigh(self, batch: list[Work], fixed: _Fixed, log_probs: Tensor, learning: Learning) -> None:
-        """What the estimator makes of foreign completions, now that their log-probs are known."""
+        """Weighs foreign completions as the estimator says, now that their log-probs are known."""
         parts = [part for one in batch for part in one.parts]
         fixed.weighed = True
         fixed.tokens = sum(len(part.ids) for part in parts)
@@ -251,23 +223,19 @@ class LanguageModelPolicy:
 
     def _log_probs(self, batch: list[Work], temperature: float) -> Tensor:
         pieces = [work.piece() for work in batch]
-        longest = max(piece.longest for piece in pieces)
-        return self._scorer(longest).log_probs(pieces, temperature)
+        return self._scorer(pieces).log_probs(pieces, temperature)
 
-    def _scorer(self, longest: int) -> Scorer:
-        """Packed where that is right for this model and this length; found out once."""
-        if not self._asked_packing:
-            self._asked_packing = True
-            if packs(self._loaded.model, len(self._loaded.tokenizer)):
-                self._packed = PackedScorer(self._loaded.model)
-        limit = window(self._loaded.model)
-        if self._packed is None or (limit is not None and longest > limit):
-            return self._padded
-        return self._packed
+    def _scorer(self, pieces: Sequence[Piece]) -> Scorer:
+        """The packed scorer if it is right for this model and this length."""
+        model, limit = self._loaded.model, window(self._loaded.model)
+        if self._packs is None:
+            self._packs = packs(model, len(self._loaded.tokenizer))
+        fits = limit is None or max(piece.longest for piece in pieces) <= limit
+        return PackedScorer(model) if self._packs and fits else self._padded
 
     def _reference_log_probs(self, batch: list[Work], temperature: float) -> Tensor:
         pieces = [work.piece() for work in batch]
-        scorer = self._scorer(max(piece.longest for piece in pieces))
+        scorer = self._scorer(pieces)
         if self._loaded.adapted is not None:
             with self._loaded.adapted.disable_adapter():
                 return scorer.log_probs(pieces, temperature)
@@ -312,13 +280,11 @@ class LanguageModelPolicy:
         """Turns a lack of memory into an error with advice."""
         try:
             yield
-        except torch.OutOfMemoryError:
-            raise TrainError(
-                f"{self._spec} does not fit into the memory of {self._device}: {ADVICE}"
-            ) from None
-        except MemoryError:
-            raise TrainError(f"{self._spec} does not fit into memory: {ADVICE}") from None
-        except RuntimeError as error:
-            if "can't allocate memory" not in str(error):
+        except (RuntimeError, MemoryError) as error:
+            is_lack = isinstance(error, MemoryError | torch.OutOfMemoryError)
+            if not is_lack and "can't allocate memory" not in str(error):
                 raise
-            raise TrainError(f"{self._spec} does not fit into memory: {ADVICE}") from None
+            advice = "lower micro_groups, the group size or max_new_tokens"
+            raise TrainError(
+                f"{self.model} does not fit into the memory of {self._device}: {advice}"
+            ) from None

@@ -58,9 +58,9 @@ def policy_loss(
     """The loss of some completions of a step.
 
     log_probs   one per token, with gradient; `rows` names the completion of each token
-    advantages  one per completion, like `share`, of which see `shares`
+    advantages  one per completion; so is `share`, which `shares` computes
     old         log-probs under the policy that wrote the tokens; None: this policy, just now (ratio 1)
-    level       whether a ratio is a token's own, or the geometric mean over its completion
+    level       a ratio is a token's own, or the geometric mean over its completion
     weights     one per token, on the policy's part only; 0 leaves a token out
     reference   log-probs under the reference, needed if `kl` is not 0 (the k3 estimator)
     """

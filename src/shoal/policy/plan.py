@@ -1,8 +1,8 @@
-"""What a step computes: which completions, of what weight, in which micro-batches.
+"""The work of a step: its completions, their weights and the micro-batches.
 
-Weights are settled here, over all groups of the step. What needs no computation because it cannot change the
-gradient (advantage 0 without a KL penalty, foreign completions that the estimator leaves out) is passed over
-but counts in the normalisation like everything else.
+Weights are settled over all groups of the step. Completions that cannot change the gradient (advantage 0
+without a KL penalty, foreign ones that the estimator leaves out) are not computed, but count in the
+normalisation.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from dataclasses import dataclass, field
 
 from shoal.errors import TrainError
 from shoal.policy.base import Learning, LearningGroup
-from shoal.policy.encoding import Encoding
+from shoal.policy.log_probs import Piece
 from shoal.policy.loss import shares
-from shoal.policy.packed import Piece
+from shoal.policy.prompt import Encoding
 
 MOST_FOREIGN_TOKENS = 2048
 """Longer foreign completions are left out: memory must not depend on what others send."""
 MOST_TOKENS = 2048
-"""Completion tokens of one group that are computed together; the rest of a larger group follows apart."""
+"""Completion tokens of one group that are computed together; a larger group is split."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One completion to learn from. `author` are its author's log-probs where they can be compared with
-    ours; `banded`: it is left out if this policy finds it too unlikely."""
+    """One completion to learn from. `author` are its author's log-probs, if they can be compared with ours;
+    `banded`: it is left out if this policy finds it too unlikely."""
 
     ids: list[int]
     advantage: float
@@ -37,7 +37,7 @@ class Part:
 
 @dataclass(slots=True)
 class Work:
-    """One prompt and what is to be computed of its completions."""
+    """One prompt and the completions of it to compute."""
 
     prompt: list[int]
     parts: list[Part] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`batches` are computed one after the other; `dropped` counts foreign completions that are not there."""
+    """`batches` are computed one after the other; `dropped` counts foreign completions that were left out."""
 
     batches: list[list[Work]]
     dropped: int
@@ -69,9 +69,8 @@ def plan(groups: Sequence[LearningGroup], encoding: Encoding, learning: Learning
         work = Work(encoding.prompt(group.question))
         works.append(work)
         for place, completion in enumerate(group.completions):
-            ids = list(completion.ids) if completion.ids and not group.foreign else None
-            if ids is None:
-                ids = encoding.completion(completion.text, completion.finished)
+            own = not group.foreign and completion.ids
+            ids = list(own or encoding.completion(completion.text, completion.finished))
             fits = len(work.prompt) + len(ids) <= room
             if group.foreign and not (fits and len(ids) <= MOST_FOREIGN_TOKENS):
                 dropped += 1
@@ -94,20 +93,20 @@ def plan(groups: Sequence[LearningGroup], encoding: Encoding, learning: Learning
         author: tuple[float, ...] = ()
         if group.foreign and learning.foreign == "truncated" and group.tokenizer == encoding.digest:
             known = tuple(group.completions[place].log_probs)
-            # Text that another reading cuts differently has another number of tokens.
+            # A text that was cut into other tokens may have another number of them.
             author = known if len(known) == len(ids) and all(map(math.isfinite, known)) else ()
         banded = group.foreign and learning.foreign in ("band", "truncated") and not author
         work.parts.append(Part(ids, advantage, weight[number], banded, author))
     busy = [part for work in works for part in _split(work)]
     if learning.micro_groups > 1:
-        # Rows of one batch are padded to the longest: alike ones go together.
+        # Rows of one batch are padded to the longest: those of like length go together.
         busy.sort(key=lambda work: work.tokens)
     size = max(learning.micro_groups, 1)
     return Plan([busy[start : start + size] for start in range(0, len(busy), size)], dropped)
 
 
 def _split(work: Work) -> list[Work]:
-    """The same work in pieces of bounded size. What it adds up to does not change."""
+    """The same work in pieces of bounded size, with the same sum."""
     pieces: list[Work] = []
     room = 0
     for part in work.parts:

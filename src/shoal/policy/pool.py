@@ -1,9 +1,9 @@
 """Foreign groups that wait to be drawn: bounded, and the same whatever order they came in.
 
-Nothing in here was verified when it came in, so a flood costs a place in a queue and no more: groups are
-verified when they are drawn. When the pool is full, the oldest group of the author that holds most goes
-first, by the author's own order and never by arrival. A group leaves when it was used, when it turned out to
-be useless, or when it has grown stale, counted in the reader's own steps.
+Groups are verified when they are drawn, so a flood costs places in a queue and no more. When the pool is
+full, the oldest group of the author that holds most goes first, by the author's own order and never by
+arrival. A group leaves when it was used, when it turned out to be useless, or when it is stale, counted in
+the reader's own steps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Order = tuple[str, int, int, int]
 class Pooled(msgspec.Struct, Generic[Item]):
     """A foreign group in the pool. `order` begins with its author. An author gets one group for each `task`;
     groups of one `topic` count as the same kind. `step`: when it came, in steps of this node. `rewards` are
-    there once it was verified."""
+    set once it was verified."""
 
     order: Order
     task: str
@@ -49,7 +49,7 @@ class PoolLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PoolSnapshot(msgspec.Struct, Generic[Item]):
-    """A pool in a checkpoint. `taken` are the author and task of groups that were taken in before."""
+    """A pool in a checkpoint. `taken`: author and task of all groups that were taken in."""
 
     groups: list[Pooled[Item]] = []
     taken: list[tuple[str, str]] = []
@@ -102,7 +102,7 @@ class Pool(Generic[Item]):
             self._bytes -= group.size
 
     def forget(self, author: str) -> int:
-        """Removes everything of one author; returns how much that was."""
+        """Removes all groups of one author; returns how many."""
         return self._remove_all([group for group in self._groups.values() if group.author == author])
 
     def drop_stale(self, step: int) -> int:
@@ -120,9 +120,8 @@ class Pool(Generic[Item]):
         held = Counter(group.author for group in self._groups.values())
         for author in sorted(author for author, count in held.items() if count > limits.author_groups):
             own = sorted(order for order in self._groups if order[0] == author)
-            removed += self._remove_all(
-                [self._groups[order] for order in own[: held[author] - limits.author_groups]]
-            )
+            oldest = own[: held[author] - limits.author_groups]
+            removed += self._remove_all([self._groups[order] for order in oldest])
             held[author] = limits.author_groups
         while len(self._groups) > limits.groups or self._bytes > limits.bytes:
             fullest = max(sorted(held), key=lambda author: held[author])

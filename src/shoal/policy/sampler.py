@@ -1,320 +1,162 @@
-"""Sampling from models of the Llama type, several times faster on a processor than `generate`.
+"""Sampling from any causal language model, and the drawing of one token, which all samplers share.
 
-Each prompt is computed once for its group. Its keys and values stay unexpanded: all rows of the group meet
-them in one product. Those of new tokens lie in room that was reserved for all layers at once. A row that has
-ended gives its place to the last one, so the batch shrinks and nothing but that row is copied. Query, key and
-value are one matrix, and gate and up another: copied from the weights once per sampler, adapters merged.
+Each prompt is computed once for its group, and rows that have ended leave the batch. Prompts of one length
+are computed together; nothing is ever padded, so recurrent and sliding-window models are served too.
 """
 
 from __future__ import annotations
 
+import inspect
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from shoal.policy.drawing import Drawer, Drawn, keep
-from shoal.policy.packed import window
-
-SERVED = ("LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM", "MistralForCausalLM")
-ROPE = ("default", "linear", "llama3", "yarn")
-"""Rotations that depend on the position alone, not on the length of the text."""
+BLOCK = 128
 
 
-@dataclass(frozen=True, slots=True)
-class _Layer:
-    before: Tensor
-    inner: tuple[Tensor, Tensor | None]
-    outer: tuple[Tensor, Tensor | None]
-    between: Tensor
-    rise: tuple[Tensor, Tensor | None]
-    fall: tuple[Tensor, Tensor | None]
-    query_norm: Tensor | None
-    key_norm: Tensor | None
+@dataclass(slots=True)
+class Drawn:
+    """A completion in the making. `ids` end with an end token if `finished`."""
+
+    ids: list[int] = field(default_factory=list)
+    log_probs: list[float] = field(default_factory=list)
+    finished: bool = False
 
 
-class FastSampler:
-    """A copy of a model's weights as they are now, laid out for sampling."""
+class Drawer:
+    """Draws tokens with a generator of its own: torch's global one is neither read nor moved."""
 
-    @staticmethod
-    def serves(model: Any) -> bool:
-        """Whether the model computes exactly what is written here."""
-        config = model.config
-        rope = getattr(config, "rope_parameters", None) or {}
-        return (
-            type(model).__name__ in SERVED
-            and type(model).__module__.startswith("transformers.models.")
-            and window(model) is None
-            and rope.get("rope_type", "default") in ROPE
-            and float(rope.get("partial_rotary_factor", 1.0)) == 1.0
+    def __init__(self, temperature: float, seed: int, device: torch.device, log_probs: bool = False) -> None:
+        self._temperature = temperature
+        self._log_probs = log_probs
+        self._generator = torch.Generator(device=device)
+        self._generator.manual_seed(seed % (1 << 63))
+        self._exact = torch.float32 if device.type == "mps" else torch.float64
+        self._weights: Tensor | None = None
+
+    def draw(self, logits: Tensor) -> tuple[Tensor, Tensor | None]:
+        """One token for each row of `logits`, which may be overwritten, and its log-prob if those are asked
+        for: at the sampling temperature, or of the plain distribution where sampling is greedy."""
+        logits = logits.float()
+        if self._temperature == 0:
+            ids = logits.argmax(-1)
+        else:
+            if self._temperature != 1:
+                logits.div_(self._temperature)
+            ids = self._invert(logits)
+        if not self._log_probs:
+            return ids, None
+        return ids, logits.gather(-1, ids[:, None])[:, 0] - logits.logsumexp(-1)
+
+    def _invert(self, logits: Tensor) -> Tensor:
+        """Inverts the distribution function, with one random number per row: random numbers for all tokens
+        of a large vocabulary would cost as much as the layers of a small model. Sums over blocks first, and
+        then over one block, keep the work small and the sums exact."""
+        rows, tokens = logits.shape
+        weights = self._room(logits)
+        torch.sub(logits, logits.amax(-1, keepdim=True), out=weights[:, :tokens])
+        weights[:, :tokens].exp_()
+        blocks = weights.view(rows, -1, BLOCK)
+        sums = blocks.sum(-1).to(self._exact).cumsum(-1)
+        point = (
+            torch.rand(rows, 1, generator=self._generator, dtype=self._exact, device=logits.device)
+            * sums[:, -1:]
         )
+        block = torch.searchsorted(sums, point, right=True).clamp_(max=sums.shape[1] - 1)
+        end = sums.gather(1, block)
+        start = sums.gather(1, (block - 1).clamp(min=0)).masked_fill(block == 0, 0.0)
+        inside = blocks[torch.arange(rows, device=logits.device), block[:, 0]].to(self._exact).cumsum(-1)
+        # The place within the block, as a part of it: its sum was rounded differently before.
+        point = (point - start) / (end - start) * inside[:, -1:]
+        place = torch.searchsorted(inside, point, right=True)
+        return (block * BLOCK + place)[:, 0].clamp_(max=tokens - 1)
+
+    def _room(self, logits: Tensor) -> Tensor:
+        """Space for the weights of all tokens, in whole blocks; places beyond the vocabulary stay 0."""
+        rows, tokens = logits.shape
+        if self._weights is None or self._weights.shape[0] < rows:
+            self._weights = logits.new_zeros(rows, -(-tokens // BLOCK) * BLOCK)
+        return self._weights[:rows]
+
+
+def keep(rows: list[Drawn], ids: Tensor, log_probs: Tensor | None, ends: frozenset[int]) -> list[int]:
+    """Adds the drawn tokens to their rows; the places of the rows that go on."""
+    going = []
+    scores = None if log_probs is None else log_probs.tolist()
+    for place, (row, token) in enumerate(zip(rows, ids.tolist(), strict=True)):
+        row.ids.append(token)
+        if scores is not None:
+            row.log_probs.append(min(scores[place], 0.0))
+        if token in ends:
+            row.finished = True
+        else:
+            going.append(place)
+    return going
+
+
+class PlainSampler:
+    """Serves every architecture. A call uses the model as it is then, adapters included."""
 
     def __init__(self, model: Any, ends: frozenset[int]) -> None:
-        body = model.get_decoder()
-        config = model.config
-        attention = body.layers[0].self_attn
+        self._model = model
         self._ends = ends
-        self._heads = int(config.num_attention_heads)
-        self._key_heads = int(config.num_key_value_heads)
-        self._width = int(attention.head_dim)
-        self._scale = float(attention.scaling)
-        self._epsilon = float(config.rms_norm_eps)
-        self._activation = body.layers[0].mlp.act_fn
-        self._rotation = body.rotary_emb
-        self._embedding = model.get_input_embeddings().weight
-        self._norm = body.norm.weight
-        self._head = model.get_output_embeddings().weight
-        with torch.inference_mode():
-            self._layers = [_fused(layer) for layer in body.layers]
+        accepted = inspect.signature(model.forward).parameters
+        self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
+        self._takes_positions = "position_ids" in accepted
 
     def sample(
         self, prompts: Sequence[Sequence[int]], group: int, max_new_tokens: int, drawer: Drawer
     ) -> list[list[Drawn]]:
         """`group` completions of each prompt, of at most `max_new_tokens` tokens with the end token."""
-        everyone = [Drawn() for _ in range(len(prompts) * group)]
-        with torch.inference_mode():
-            self._run(prompts, group, max_new_tokens, drawer, list(everyone))
-        return [everyone[start : start + group] for start in range(0, len(everyone), group)]
-
-    def _run(
-        self,
-        prompts: Sequence[Sequence[int]],
-        group: int,
-        max_new_tokens: int,
-        drawer: Drawer,
-        rows: list[Drawn],
-    ) -> None:
-        device, dtype = self._embedding.device, self._embedding.dtype
-        lengths = [len(prompt) for prompt in prompts]
-        ids = torch.zeros(len(prompts), max(lengths), dtype=torch.long)
+        by_length: dict[int, list[int]] = defaultdict(list)
         for place, prompt in enumerate(prompts):
-            ids[place, : len(prompt)] = torch.tensor(prompt)
-        places = torch.arange(max(lengths) + max_new_tokens, device=device)[None]
-        cos, sin = (one[0] for one in self._rotation(self._embedding.new_zeros(1), places))
-        rotation = cos, _signed(sin)
-        hidden, prefix = self._prefill(ids.to(device), rotation)
-        last = hidden[torch.arange(len(prompts)), torch.tensor(lengths, device=device) - 1]
-        logits = self._logits(last).repeat_interleave(group, 0)
-        batch = _Batch(prefix, lengths, group, max_new_tokens, (self._key_heads, self._width), dtype)
+            by_length[len(prompt)].append(place)
+        found: list[list[Drawn]] = [[] for _ in prompts]
+        with torch.inference_mode():
+            for places in by_length.values():
+                rows = self._same_length([prompts[place] for place in places], group, max_new_tokens, drawer)
+                for index, place in enumerate(places):
+                    found[place] = rows[index * group : (index + 1) * group]
+        return found
+
+    def _same_length(
+        self, prompts: Sequence[Sequence[int]], group: int, max_new_tokens: int, drawer: Drawer
+    ) -> list[Drawn]:
+        device = next(self._model.parameters()).device
+        everyone = [Drawn() for _ in range(len(prompts) * group)]
+        rows = everyone
+        tokens = torch.tensor(prompts, device=device)
+        output = self._model(input_ids=tokens, use_cache=True, **self._last_only)
+        cache = getattr(output, "past_key_values", None)
+        if not hasattr(cache, "batch_repeat_interleave"):
+            cache = None
+        logits: Tensor = output.logits[:, -1].repeat_interleave(group, 0)
+        tokens = tokens.repeat_interleave(group, 0)
+        if cache is not None:
+            cache.batch_repeat_interleave(group)
         for step in range(max_new_tokens):
-            drawn, log_probs = drawer.draw(logits)
+            drawn, log_probs = drawer.draw(logits.clone())
             going = keep(rows, drawn, log_probs, self._ends)
             if not going or step + 1 == max_new_tokens:
-                return
+                break
+            tokens = torch.cat([tokens, drawn[:, None]], 1)
             if len(going) < len(rows):
-                order = batch.drop(going)
-                rows = [rows[place] for place in order]
-                drawn = drawn[torch.tensor(order, device=device)]
-            logits = self._logits(self._step(drawn, step, batch, rotation))
-
-    def _prefill(self, ids: Tensor, rotation: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        """Hidden states of right-padded prompts, and their keys and values: (2, layers, prompts, heads,
-        tokens, width). What padding computes is seen by nobody."""
-        count, length = ids.shape
-        cos, sin = (one[:length, None] for one in rotation)
-        hidden = F.embedding(ids, self._embedding)
-        shape = (2, len(self._layers), count, self._key_heads, length, self._width)
-        prefix = torch.empty(shape, dtype=hidden.dtype, device=hidden.device)
-        for number, layer in enumerate(self._layers):
-            query, key, value = self._inner(hidden, layer, cos, sin)
-            prefix[0, number] = key.transpose(1, 2)
-            prefix[1, number] = value.transpose(1, 2)
-            mixed = F.scaled_dot_product_attention(
-                query.transpose(1, 2),
-                prefix[0, number],
-                prefix[1, number],
-                is_causal=True,
-                scale=self._scale,
-                enable_gqa=self._heads != self._key_heads,
-            )
-            hidden = self._outer(hidden, mixed.transpose(1, 2).flatten(2), layer)
-        return hidden, prefix
-
-    def _step(self, ids: Tensor, step: int, batch: _Batch, rotation: tuple[Tensor, Tensor]) -> Tensor:
-        """Hidden states of one more token of each row."""
-        cos, sin = (one[batch.starts + step][:, None] for one in rotation)
-        hidden = F.embedding(ids, self._embedding)
-        for number, layer in enumerate(self._layers):
-            query, key, value = self._inner(hidden, layer, cos, sin)
-            mixed = batch.attend(number, step, query * self._scale, key, value)
-            hidden = self._outer(hidden, mixed, layer)
-        return hidden
-
-    def _inner(
-        self, hidden: Tensor, layer: _Layer, cos: Tensor, sin: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Query, key and value with heads in the last but one place, rotated."""
-        mixed = F.linear(self._normal(hidden, layer.before), *layer.inner)
-        split = mixed.view(*mixed.shape[:-1], -1, self._width)
-        turned = split[..., : self._heads + self._key_heads, :]
-        if layer.query_norm is not None and layer.key_norm is not None:
-            query = self._normal(turned[..., : self._heads, :], layer.query_norm)
-            key = self._normal(turned[..., self._heads :, :], layer.key_norm)
-            turned = torch.cat([query, key], -2)
-        half = self._width // 2
-        turned = torch.addcmul(turned * cos, torch.roll(turned, half, -1), sin)
-        return turned[..., : self._heads, :], turned[..., self._heads :, :], split[..., -self._key_heads :, :]
-
-    def _outer(self, hidden: Tensor, mixed: Tensor, layer: _Layer) -> Tensor:
-        hidden = hidden + F.linear(mixed, *layer.outer)
-        gate, up = F.linear(self._normal(hidden, layer.between), *layer.rise).chunk(2, -1)
-        return hidden + F.linear(self._activation(gate) * up, *layer.fall)
-
-    def _normal(self, hidden: Tensor, weight: Tensor) -> Tensor:
-        return F.rms_norm(hidden, (hidden.shape[-1],), weight, self._epsilon)
-
-    def _logits(self, hidden: Tensor) -> Tensor:
-        return F.linear(self._normal(hidden, self._norm), self._head)
-
-
-class _Batch:
-    """The rows that go on, their prompts' keys and values, and their own."""
-
-    def __init__(
-        self,
-        prefix: Tensor,
-        lengths: list[int],
-        group: int,
-        max_new_tokens: int,
-        shape: tuple[int, int],
-        dtype: torch.dtype,
-    ) -> None:
-        self._prefix = prefix
-        self._lengths = lengths
-        self._owners = [prompt for prompt in range(len(lengths)) for _ in range(group)]
-        device = prefix.device
-        heads, width = shape
-        layers = prefix.shape[1]
-        room = (2, layers, len(self._owners), heads, max_new_tokens, width)
-        self._suffix = torch.empty(room, dtype=dtype, device=device)
-        self._arrange()
-
-    def drop(self, going: list[int]) -> list[int]:
-        """Keeps only the rows at these places; for each new place, the old one of the row that is there."""
-        order = list(range(len(self._owners)))
-        kept = set(going)
-        holes = [place for place in order[: len(going)] if place not in kept]
-        movers = [place for place in going if place >= len(going)]
-        device = self._suffix.device
-        if holes:
-            self._suffix[:, :, torch.tensor(holes, device=device)] = self._suffix[
-                :, :, torch.tensor(movers, device=device)
-            ]
-        for hole, mover in zip(holes, movers, strict=True):
-            order[hole] = mover
-        order = order[: len(going)]
-        self._owners = [self._owners[place] for place in order]
-        alive = sorted(set(self._owners))
-        if len(alive) < len(self._lengths):
-            self._lengths = [self._lengths[prompt] for prompt in alive]
-            chosen = torch.tensor(alive, device=device)
-            self._prefix = self._prefix[..., : max(self._lengths), :].index_select(2, chosen)
-            numbers = {prompt: number for number, prompt in enumerate(alive)}
-            self._owners = [numbers[prompt] for prompt in self._owners]
-        self._arrange()
-        return order
-
-    def _arrange(self) -> None:
-        """Where each row stands among those of its prompt, as a table with a line per prompt."""
-        device = self._prefix.device
-        prompts = len(self._lengths)
-        lines: list[list[int]] = [[] for _ in range(prompts)]
-        for row, prompt in enumerate(self._owners):
-            lines[prompt].append(row)
-        self._deep = max(map(len, lines))
-        table = [row for line in lines for row in [*line, *[0] * (self._deep - len(line))]]
-        slots = [0] * len(self._owners)
-        for prompt, line in enumerate(lines):
-            for place, row in enumerate(line):
-                slots[row] = prompt * self._deep + place
-        straight = slots == list(range(prompts * self._deep))
-        self._table = None if straight else torch.tensor(table, device=device)
-        self._slots = None if straight else torch.tensor(slots, device=device)
-        self.starts = torch.tensor([self._lengths[prompt] for prompt in self._owners], device=device)
-        self._hidden: Tensor | None = None
-        longest = self._prefix.shape[-2]
-        if min(self._lengths) < longest:
-            past = (
-                torch.arange(longest, device=device)[None]
-                >= torch.tensor(self._lengths, device=device)[:, None]
-            )
-            self._hidden = past[:, None, None]
-
-    def attend(self, layer: int, step: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """What one new token of each row takes from its prompt and its own tokens: (rows, heads * width)."""
-        rows, heads, width = query.shape
-        prompts, key_heads = len(self._lengths), key.shape[1]
-        times = heads // key_heads
-        keys, values = self._suffix[0, layer, :rows], self._suffix[1, layer, :rows]
-        keys[:, :, step] = key
-        values[:, :, step] = value
-        query = query.reshape(rows, key_heads, times, width)
-        shared = query if self._table is None else query.index_select(0, self._table)
-        shared = shared.view(prompts, self._deep, key_heads, times, width).transpose(1, 2)
-        to_prompt = torch.matmul(
-            shared.reshape(prompts, key_heads, self._deep * times, width),
-            self._prefix[0, layer].transpose(-1, -2),
-        )
-        if self._hidden is not None:
-            to_prompt.masked_fill_(self._hidden, float("-inf"))
-        length = to_prompt.shape[-1]
-        to_prompt = to_prompt.view(prompts, key_heads, self._deep, times, length).transpose(1, 2)
-        to_prompt = to_prompt.reshape(-1, key_heads, times, length)
-        if self._slots is not None:
-            to_prompt = to_prompt.index_select(0, self._slots)
-        to_own = torch.matmul(query, keys[:, :, : step + 1].transpose(-1, -2))
-        weights = torch.cat([to_prompt, to_own], -1).softmax(-1)
-        for_prompt = weights[..., :length]
-        if self._table is not None:
-            for_prompt = for_prompt.index_select(0, self._table)
-        for_prompt = for_prompt.reshape(prompts, self._deep, key_heads, times, length).transpose(1, 2)
-        from_prompt = torch.matmul(
-            for_prompt.reshape(prompts, key_heads, self._deep * times, length), self._prefix[1, layer]
-        )
-        from_prompt = from_prompt.view(prompts, key_heads, self._deep, times, width).transpose(1, 2)
-        from_prompt = from_prompt.reshape(-1, key_heads, times, width)
-        if self._slots is not None:
-            from_prompt = from_prompt.index_select(0, self._slots)
-        from_own = torch.matmul(weights[..., length:], values[:, :, : step + 1])
-        return (from_prompt + from_own).reshape(rows, heads * width)
-
-
-def _fused(layer: Any) -> _Layer:
-    attention, mlp = layer.self_attn, layer.mlp
-    return _Layer(
-        before=layer.input_layernorm.weight,
-        inner=_joined(attention.q_proj, attention.k_proj, attention.v_proj),
-        outer=_joined(attention.o_proj),
-        between=layer.post_attention_layernorm.weight,
-        rise=_joined(mlp.gate_proj, mlp.up_proj),
-        fall=_joined(mlp.down_proj),
-        query_norm=attention.q_norm.weight if hasattr(attention, "q_norm") else None,
-        key_norm=attention.k_norm.weight if hasattr(attention, "k_norm") else None,
-    )
-
-
-def _joined(*modules: Any) -> tuple[Tensor, Tensor | None]:
-    """The weights of linear layers, one below the other, with adapters merged, and their biases."""
-    pairs = [_merged(module) for module in modules]
-    biases = [bias for _, bias in pairs if bias is not None]
-    if len(pairs) == 1:
-        return pairs[0]
-    return torch.cat([weight for weight, _ in pairs]), torch.cat(biases) if biases else None
-
-
-def _merged(module: Any) -> tuple[Tensor, Tensor | None]:
-    plain = getattr(module, "base_layer", module)
-    weight: Tensor = plain.weight
-    if plain is not module:
-        for adapter in module.active_adapters:
-            weight = (weight + module.get_delta_weight(adapter)).to(weight.dtype)
-    return weight, plain.bias
-
-
-def _signed(sin: Tensor) -> Tensor:
-    """So that a roll by half the width, times this, is the turned half of a rotation."""
-    half = sin.shape[-1] // 2
-    return torch.cat([-sin[..., :half], sin[..., half:]], -1)
+                rows = [rows[place] for place in going]
+                chosen = torch.tensor(going, device=device)
+                tokens = tokens[chosen]
+                if cache is not None:
+                    cache.batch_select_indices(chosen)
+            if cache is None:
+                # The model has no cache that can be cut and repeated: the whole text is computed anew.
+                logits = self._model(input_ids=tokens, use_cache=False, **self._last_only).logits[:, -1]
+                continue
+            where = {}
+            if self._takes_positions:
+                where["position_ids"] = torch.full((len(rows), 1), tokens.shape[1] - 1, device=device)
+            output = self._model(input_ids=tokens[:, -1:], past_key_values=cache, use_cache=True, **where)
+            logits = output.logits[:, -1]
+        return everyone

@@ -3,10 +3,10 @@
     walk(pool, wanted, budget, rng) yields batches of groups to be verified, is sent the rewards of each
     (None: refused), and returns the chosen ones.
 
-A batch holds all groups that are needed whatever comes of the first: together they cost less. A walk verifies
-as it goes, so that undrawn groups cost nothing, and stops once it has enough or the budget of verifications
-is spent. Every walk drops groups without any information (all rewards alike), the filter of the SAPO paper.
-The choice depends on the groups and the generator only, never on the order of arrival.
+A batch holds all groups that are needed whatever the rewards of the first: together they cost less. A walk
+verifies as it goes, so that undrawn groups cost nothing, and stops once it has enough or the budget of
+verifications is spent. Every walk drops groups without information (all rewards alike), the filter of the
+SAPO paper. The choice depends on the groups and the generator only, never on the order of arrival.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ def choose(walk: Walk[Item], verify: Callable[[Pooled[Item]], Rewards | None]) -
 
 
 def adapt(external: int, total: int, own_share: float | None, foreign_share: float | None) -> int:
-    """The next number of foreign groups, out of `total`: one more where foreign groups are more often
-    informative than own ones, one less where it is the other way round. Never below 1 nor above total - 1:
-    at 0 nothing would be seen of others any more, and it would stay there."""
+    """The next number of foreign groups, out of `total`: one more if foreign groups are more often
+    informative than own ones, one less if own ones are. Never below 1 nor above total - 1: at 0 no foreign
+    group would be seen any more, and the number would stay there."""
     if total < 2:
         return external
     if own_share is not None and foreign_share is not None and own_share != foreign_share:
@@ -74,12 +74,12 @@ def adapt(external: int, total: int, own_share: float | None, foreign_share: flo
 
 
 def _first_informative(groups: Sequence[Pooled[Item]], wanted: int, budget: int) -> Walk[Item]:
-    """The first `wanted` informative ones. In random order that is a uniform draw from all of them."""
+    """The first `wanted` informative groups. In random order that is a uniform draw from all of them."""
     chosen: list[Pooled[Item]] = []
     left = (
         group for group in _affordable(groups, budget) if group.rewards is None or _is_useful(group.rewards)
     )
-    # As many at once as are still wanted: no outcome of the first makes the last of them superfluous.
+    # As many at once as are still wanted: whatever the rewards of the first, all of them are needed.
     while some := list(islice(left, wanted - len(chosen))):
         rewards = yield from _rewards(some)
         chosen += [group for group, found in zip(some, rewards, strict=True) if _is_useful(found)]
@@ -89,7 +89,7 @@ def _first_informative(groups: Sequence[Pooled[Item]], wanted: int, budget: int)
 def _rank(
     groups: Sequence[Pooled[Item]], wanted: int, budget: int, badness: Callable[[Rewards], float]
 ) -> Walk[Item]:
-    """Verifies what the budget allows and takes the best of all that is verified."""
+    """Verifies as many groups as the budget allows and takes the best of all verified ones."""
     some = list(_affordable(groups, budget))
     rewards = yield from _rewards(some)
     known = [
@@ -101,7 +101,7 @@ def _rank(
 
 
 def _affordable(groups: Iterable[Pooled[Item]], budget: int) -> Iterator[Pooled[Item]]:
-    """What was verified before, and of the rest as many as may be."""
+    """The groups that were verified before, and as many others as the budget allows."""
     for group in groups:
         if group.rewards is None:
             budget -= 1
@@ -112,7 +112,7 @@ def _affordable(groups: Iterable[Pooled[Item]], budget: int) -> Iterator[Pooled[
 def _rewards(
     groups: Sequence[Pooled[Item]],
 ) -> Generator[Sequence[Pooled[Item]], Sequence[Rewards | None], list[Rewards | None]]:
-    """Those of each; what is not known yet is asked for."""
+    """The rewards of each group; unknown ones are asked for."""
     known = [group.rewards for group in groups]
     unknown = [group for group in groups if group.rewards is None]
     found = iter((yield unknown) if unknown else ())
@@ -124,7 +124,7 @@ def _is_useful(rewards: Rewards | None) -> bool:
 
 
 def _deal_by_author(groups: Sequence[Pooled[Item]]) -> list[Pooled[Item]]:
-    """One of each author, then the second of each …: nobody gets more by sending more."""
+    """The first group of each author, then the second of each …: more groups give nobody more turns."""
     turn: Counter[str] = Counter()
     dealt = []
     for place, group in enumerate(groups):

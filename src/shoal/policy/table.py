@@ -1,13 +1,13 @@
 """A policy without a network: a table of answers with a score for each feature of a question.
 
-A log-linear model. A question's features are its words and itself, cut by hashing into a fixed number of
+A log-linear model. The features of a question are its words and itself, hashed into a fixed number of
 buckets, and a bucket that all questions share; an answer's logit is the sum of its scores over them. That is
-enough to learn an answer by heart, to prefer some answers everywhere, and to add small numbers. It is plain
-gradient ascent on the policy gradient, so there is no optimiser to save.
+enough to learn an answer by heart, to prefer some answers everywhere, and to add small numbers. Learning is
+plain gradient ascent on the policy gradient, without an optimiser to save.
 
-Guarantees: the same table, seed and questions give the same texts; whatever text comes from others, a table
-never holds more than MOST_ANSWERS answers of at most MOST_CHARACTERS characters (below 100 KB); one step of a
-node takes well under a millisecond. So a thousand nodes fit into one process.
+Guarantees: the same table, seed and questions give the same texts. Whatever others send, a table holds at
+most MOST_ANSWERS answers of at most MOST_CHARACTERS characters (below 100 KB). One step of a node takes well
+under a millisecond, so a thousand nodes fit into one process.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_ANSWERS = 192
 MOST_CHARACTERS = 64
 MOST_WORDS = 24
 MOST_QUESTION = 1024
-"""Characters of a question that are looked at."""
+"""Characters of a question that count."""
 STEP = 5_000.0
 """The step is STEP times the learning rate, so that the learning rates of networks suit a table too."""
 FILE = "table.json"
@@ -51,12 +51,11 @@ CANDIDATES: dict[str, tuple[str, ...]] = {
     "words": ("yes", "no", "true", "false", "left", "right", *_numbers(0, 10)),
 }
 """The answers that a table of this name can write before it has learnt others from the swarm."""
-
 DEFAULT = "small"
 
 
 class SavedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What `save` leaves. `scores` are little-endian 32-bit floats, one row of BUCKETS per answer."""
+    """A table on disk. `scores` are little-endian 32-bit floats, one row of BUCKETS per answer."""
 
     model: str
     answers: list[str]
@@ -67,12 +66,15 @@ class TablePolicy:
     """`table:NAME`, or `table:` for the default. A completion counts as one token, so all loss types and both
     levels are the same, and every completion is finished."""
 
+    tokenizer = ""
+
     def __init__(self, name: str = "") -> None:
         name = name or DEFAULT
         if name not in CANDIDATES:
             known = ", ".join(f"table:{known}" for known in sorted(CANDIDATES))
             raise ConfigError(f"there is no policy table:{name}: choose one of {known}")
         self._name = name
+        self.model = f"table:{name}"
         self._answers = list(CANDIDATES[name])
         self._index = {answer: index for index, answer in enumerate(self._answers)}
         # Each name has its own hash, so that words which one table takes for the same differ in another.
@@ -80,31 +82,17 @@ class TablePolicy:
         self._scores: Scores = np.zeros((len(self._answers), BUCKETS), dtype=np.float32)
 
     @property
-    def model(self) -> str:
-        return f"table:{self._name}"
-
-    @property
-    def tokenizer(self) -> str:
-        return ""
-
-    @property
     def answers(self) -> tuple[str, ...]:
-        """All that it can write."""
+        """All answers that it can write."""
         return tuple(self._answers)
 
     def probabilities(self, question: str, temperature: float = 1.0) -> dict[str, float]:
-        """How likely each answer is."""
+        """The probability of each answer."""
         log_probs = self._log_probs(self._features(question), temperature)
         return dict(zip(self._answers, np.exp(log_probs).tolist(), strict=True))
 
     def sample(
-        self,
-        questions: Sequence[str],
-        group: int,
-        sampling: Sampling,
-        seed: int,
-        *,
-        log_probs: bool = False,
+        self, questions: Sequence[str], group: int, sampling: Sampling, seed: int, *, log_probs: bool = False
     ) -> list[list[Sampled]]:
         draws = np.random.default_rng(seed).random((len(questions), group))
         groups = []
@@ -114,17 +102,11 @@ class TablePolicy:
                 chosen = [int(scored.argmax())] * group
             else:
                 total = np.cumsum(np.exp(scored))
+                places = np.searchsorted(total, draw * total[-1], "right")
                 # Rounding can leave the last sum below the draw: then the last answer is meant.
-                chosen = np.minimum(
-                    np.searchsorted(total, draw * total[-1], "right"), len(total) - 1
-                ).tolist()
-            known = scored.tolist() if log_probs else []
-            groups.append(
-                [
-                    Sampled(self._answers[index], True, (index,), (min(0.0, known[index]),) if known else ())
-                    for index in chosen
-                ]
-            )
+                chosen = np.minimum(places, len(total) - 1).tolist()
+            known = [(min(0.0, one),) for one in scored.tolist()] if log_probs else [()] * len(scored)
+            groups.append([Sampled(self._answers[index], True, (index,), known[index]) for index in chosen])
         return groups
 
     def learn(self, groups: Sequence[LearningGroup], learning: Learning, temperature: float) -> Learnt:
@@ -138,7 +120,7 @@ class TablePolicy:
             if not all(math.isfinite(advantage) for advantage in group.advantages):
                 raise TrainError("an advantage is not finite: nothing was learnt")
         before = (self._answers.copy(), self._index.copy(), self._scores)
-        # All new answers first: one that gives way to another must not be in the batch by its old index.
+        # All new answers first: the index of an answer must not change once it is in the batch.
         for group in groups:
             self._add(
                 completion.text
@@ -168,9 +150,7 @@ class TablePolicy:
                 raise TrainError("the gradient of a table is not finite: nothing was learnt")
             if step == 0:
                 loss, norm = this_loss, this_norm
-            scale = (
-                min(1.0, learning.gradient_norm / (this_norm + 1e-6)) if learning.gradient_norm > 0 else 1.0
-            )
+            scale = min(1.0, (learning.gradient_norm or math.inf) / (this_norm + 1e-6))
             kept = np.float32(1.0 - learning.learning_rate * learning.weight_decay)
             self._scores = self._scores * kept + np.float32(STEP * learning.learning_rate * scale) * gradient
         return Learnt(loss, norm, tokens - dropped, dropped)
@@ -200,15 +180,12 @@ class TablePolicy:
         self._scores = scores.reshape(len(self._answers), BUCKETS)
 
     def _features(self, question: str) -> NDArray[np.intp]:
-        """Bucket 0 is every question's; a word that occurs twice counts twice; the question as a whole is one
+        """All questions share bucket 0. A word that occurs twice counts twice. The question as a whole is one
         more word, so that its answer can be learnt by heart."""
         question = question[:MOST_QUESTION]
         words = [question, *re.findall(r"\w+", question)[-MOST_WORDS:]]
-        found = [1 + self._hash(word) % (BUCKETS - 1) for word in words]
-        return np.array([0, *found], dtype=np.intp)
-
-    def _hash(self, word: str) -> int:
-        return zlib.crc32(word.encode("utf-8", "surrogatepass"), self._salt)
+        hashes = [zlib.crc32(word.encode("utf-8", "surrogatepass"), self._salt) for word in words]
+        return np.array([0, *(1 + number % (BUCKETS - 1) for number in hashes)], dtype=np.intp)
 
     def _log_probs(self, features: NDArray[np.intp], temperature: float) -> NDArray[np.float64]:
         logits = self._scores[:, features].sum(axis=1, dtype=np.float64) / (temperature or 1.0)
@@ -218,8 +195,8 @@ class TablePolicy:
     def _usable(
         self, group: LearningGroup, features: NDArray[np.intp], learning: Learning, temperature: float
     ) -> tuple[list[int], list[float]]:
-        """The answers to learn from, by index, with their advantages. What the table cannot write cannot
-        become less likely than it is."""
+        """The answers to learn from, by index, with their advantages. An answer that the table cannot write
+        cannot become less likely."""
         pairs = [
             (self._index[completion.text], advantage)
             for completion, advantage in zip(group.completions, group.advantages, strict=True)
@@ -234,7 +211,7 @@ class TablePolicy:
         return [index for index, _ in pairs], [advantage for _, advantage in pairs]
 
     def _add(self, texts: Iterable[str]) -> None:
-        """Takes in new answers; in a full table they replace learnt ones that are the least liked."""
+        """Takes in new answers; in a full table they replace the learnt ones with the lowest scores."""
         for text in texts:
             if text in self._index or len(text) > MOST_CHARACTERS or not _encodable(text):
                 continue
@@ -261,7 +238,7 @@ class TablePolicy:
         temperature: float,
         tokens: int,
     ) -> tuple[float, Scores]:
-        """The clipped loss of TRL's kind, and the direction that lowers it."""
+        """The clipped loss, as in TRL, and the direction that lowers it."""
         gradient = np.zeros_like(self._scores)
         loss = 0.0
         for (features, chosen, advantages), before in zip(batch, old, strict=True):

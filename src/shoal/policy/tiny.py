@@ -2,45 +2,47 @@
 
 `tiny:llama`, `tiny:gpt2` and `tiny:qwen` have different architectures, sizes and tokenizers, so a swarm of
 different models runs on any computer, without a download. They are trained for some seconds on the builtin
-tasks (warm_up.py) and then kept in the user's cache as plain model folders, which transformers opens as it
-opens any other.
+tasks (lessons.py) and then kept in the user's cache as plain model folders.
 
-Guarantee: a folder appears whole or not at all, and its name holds a digest of everything that it is made
-of, so a changed recipe is made anew.
+Guarantees: a folder appears whole or not at all, and its name holds a digest of everything that it is made
+of, so a changed recipe is made anew. Every text can be encoded and comes back as it was, because characters
+outside a vocabulary are spelt in bytes. The text of a stranger never turns into the end token or the padding
+token.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from shoal.errors import ConfigError
-from shoal.models.presets import cache_folder
-from shoal.policy.caching import made_whole
-from shoal.policy.tiny_tokenizers import make_tokenizer
-from shoal.policy.warm_up import Lesson, Tell, WarmUp, lesson_texts, warm_up
+from shoal.models.cache import cache_folder, made_whole
+from shoal.policy.lessons import Lesson, Tell, WarmUp, lesson_texts, warm_up
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+    from tokenizers.pre_tokenizers import PreTokenizer
 
 MAKING = 1
 """Part of the digest: to be raised when the same recipe gives other weights than before."""
 ROOM = 2048
 """Tokens of a prompt with its completion, where positions cost no weights."""
 TEXTS = 4000
-"""How many texts a tokenizer is trained on."""
+"""The number of texts that a tokenizer is trained on."""
+END = "<|end|>"
+PAD = "<|pad|>"
 
-LESSONS = (
-    Lesson("sums", weight=5),
-    Lesson("compare"),
-    Lesson("reverse"),
-    Lesson("count"),
-)
+LESSONS = (Lesson("sums", weight=5), Lesson("compare"), Lesson("reverse"), Lesson("count"))
 
 
 class Recipe(msgspec.Struct, frozen=True):
-    """All that a tiny policy is made of. `shape` are settings of the architecture's configuration; weights
-    start wider than in large models (from 1 to 2 over the root of the width), or they learn half as fast."""
+    """Everything that a tiny policy is made of. `shape` are settings of the architecture's configuration;
+    weights start wider than in large models (from 1 to 2 over the root of the width), or they learn half as
+    fast."""
 
     architecture: str
     shape: dict[str, float | bool]
@@ -94,19 +96,19 @@ RECIPES: dict[str, Recipe] = {
 
 
 def tiny_path(name: str) -> Path:
-    """Where the model folder of `tiny:name` is once it is made."""
-    return cache_folder().parent / "policies" / f"tiny-{name}-{_digest(RECIPES[name])}"
+    """The model folder of `tiny:name`, made or not."""
+    return cache_folder() / "policies" / f"tiny-{name}-{_digest(RECIPES[name])}"
 
 
 def check_tiny(name: str) -> None:
-    """ConfigError where there is no such policy."""
+    """ConfigError if there is no such policy."""
     if name not in RECIPES:
         known = ", ".join(f"tiny:{known}" for known in sorted(RECIPES))
         raise ConfigError(f"there is no policy tiny:{name}: choose one of {known}")
 
 
 def tiny_folder(name: str, tell: Tell | None = None) -> Path:
-    """The model folder of `tiny:name`, made if it is not there yet; `tell` hears how much of it is."""
+    """The model folder of `tiny:name`, made if it is missing; `tell` is told the part that is done."""
     check_tiny(name)
     folder = tiny_path(name)
     if not folder.is_dir():
@@ -116,57 +118,115 @@ def tiny_folder(name: str, tell: Tell | None = None) -> Path:
 
 def make_folder(recipe: Recipe, folder: Path, tell: Tell | None = None) -> None:
     """Makes the weights and the tokenizer, and puts them at `folder`."""
-    with made_whole(folder) as aside:
-        _write(recipe, aside, tell)
-
-
-def _write(recipe: Recipe, folder: Path, tell: Tell | None) -> None:
     from safetensors.torch import save_file
 
     settings = recipe.warm_up
-    tokenizer = make_tokenizer(
-        recipe.tokenizer, lesson_texts(settings.lessons, TEXTS, settings.seed), recipe.vocabulary
-    )
+    texts = lesson_texts(settings.lessons, TEXTS, settings.seed)
+    tokenizer = make_tokenizer(recipe.tokenizer, texts, recipe.vocabulary)
     model = _untrained(recipe, tokenizer)
-    warm_up(model, tokenizer, settings, tell)
-    # What model.save_pretrained does, without its progress bar.
-    model.config.architectures = [type(model).__name__]
-    model.config.save_pretrained(folder)
-    model.generation_config.save_pretrained(folder)
-    weights = model.state_dict()
-    # The embeddings serve as the output too; a tensor that shares memory is stored once.
-    del weights["lm_head.weight"]
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    tokenizer.save_pretrained(folder)
+    with made_whole(folder) as aside:
+        warm_up(model, tokenizer, settings, tell)
+        # As model.save_pretrained does it, without its progress bar.
+        model.config.architectures = [type(model).__name__]
+        model.config.save_pretrained(aside)
+        model.generation_config.save_pretrained(aside)
+        weights = model.state_dict()
+        # The embeddings serve as the output too; a tensor that shares memory is stored once.
+        del weights["lm_head.weight"]
+        save_file(weights, aside / "model.safetensors", metadata={"format": "pt"})
+        tokenizer.save_pretrained(aside)
 
 
 def _untrained(recipe: Recipe, tokenizer: Any) -> Any:
-    """Random weights, the same for the same recipe; torch's own generator is left as it is."""
+    """Random weights, the same for the same recipe; torch's global generator does not move."""
     import torch
     import transformers
 
-    # Typed as Any because transformers leaves parts of these without types.
-    configs: Any = transformers.AutoConfig
-    models: Any = transformers.AutoModelForCausalLM
-    config = configs.for_model(
+    # Any, because transformers leaves parts of it without types.
+    library: Any = transformers
+    dropout = ("embd_pdrop", "attn_pdrop", "resid_pdrop") if recipe.architecture == "gpt2" else ()
+    config = library.AutoConfig.for_model(
         recipe.architecture,
         **recipe.shape,
         vocab_size=len(tokenizer),
         bos_token_id=None,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
-        **(
-            {"embd_pdrop": 0.0, "attn_pdrop": 0.0, "resid_pdrop": 0.0}
-            if recipe.architecture == "gpt2"
-            else {}
-        ),
+        **dict.fromkeys(dropout, 0.0),
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.warm_up.seed)
-        return models.from_config(config, dtype=torch.float32)
+        return library.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
 
 
 def _digest(recipe: Recipe) -> str:
     families = [lesson.open() for lesson in recipe.warm_up.lessons]
     parts = (MAKING, TEXTS, recipe, [(family.name, family.version, family.parameters) for family in families])
     return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()[:16]
+
+
+def byte_pairs(texts: Sequence[str], vocabulary: int) -> Tokenizer:
+    """Byte-level BPE in which numbers may become single tokens, as in GPT-2 and Llama 3."""
+    from tokenizers import pre_tokenizers
+
+    return _train(texts, vocabulary, pre_tokenizers.ByteLevel(add_prefix_space=False))
+
+
+def byte_pairs_by_digit(texts: Sequence[str], vocabulary: int) -> Tokenizer:
+    """Byte-level BPE in which every digit stands alone, as in Qwen."""
+    from tokenizers import pre_tokenizers
+
+    parts = [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    return _train(texts, vocabulary, pre_tokenizers.Sequence(parts))
+
+
+def characters(texts: Sequence[str], vocabulary: int) -> Tokenizer:
+    """One token per character; characters that are not ASCII are spelt in bytes. Nothing is trained."""
+    from tokenizers import Tokenizer, decoders, models
+
+    printable = map(chr, range(0x20, 0x7F))
+    pieces = [PAD, END, *(f"<0x{byte:02X}>" for byte in range(256)), "\n", *printable]
+    vocab = {piece: index for index, piece in enumerate(pieces)}
+    tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=[], byte_fallback=True))
+    tokenizer.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])
+    tokenizer.add_special_tokens([PAD, END])
+    return tokenizer
+
+
+KINDS: dict[str, Callable[[Sequence[str], int], Tokenizer]] = {
+    "byte pairs": byte_pairs,
+    "byte pairs by digit": byte_pairs_by_digit,
+    "characters": characters,
+}
+
+
+def make_tokenizer(kind: str, texts: Sequence[str], vocabulary: int) -> Any:
+    """A tokenizer of one of the KINDS, ready to be saved beside a model."""
+    import transformers
+
+    library: Any = transformers
+    return library.PreTrainedTokenizerFast(
+        tokenizer_object=KINDS[kind](texts, vocabulary),
+        eos_token=END,
+        pad_token=PAD,
+        padding_side="left",
+        clean_up_tokenization_spaces=False,
+        # The end token's name in a stranger's text becomes its letters, not the token.
+        split_special_tokens=True,
+    )
+
+
+def _train(texts: Sequence[str], vocabulary: int, cut: PreTokenizer) -> Tokenizer:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = cut
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=[PAD, END],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer

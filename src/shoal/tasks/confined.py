@@ -1,4 +1,4 @@
-"""A verifier in a confined process: asked, limited in time, replaced when it fails.
+"""A verifier in a confined process, which is limited in time and replaced when it fails.
 
 A request that stops the worker is refused, and the next one meets a new worker. Replies are remembered, so
 the same question costs once; so are requests that stopped a worker.
@@ -22,32 +22,40 @@ from shoal.errors import TaskError
 from shoal.tasks.judge import MOST_ANSWER, MOST_ANSWERS, MOST_QUESTION, Places, Preparing, refused, unusable
 from shoal.tasks.registry import canonical_name, source_of
 from shoal.tasks.scoring import MOST_TEXT, clamp
-from shoal.tasks.verifier import STOPPED, Posed, Posing, Problem, Refused, Scored, Scoring
+from shoal.tasks.verifier import (
+    STOPPED,
+    Posed,
+    Posing,
+    Problem,
+    Refused,
+    Scored,
+    Scoring,
+    TaskReply,
+    TaskRequest,
+)
 
 PREPARE_SECONDS = 60.0
 MOST_STOPPERS = 256
 """Requests remembered because they stopped a worker."""
 MOST_TOGETHER = 16
 MOST_TOGETHER_CHARACTERS = 1 << 18
-
-Request = Posing | Scoring
-Reply = Posed | Scored | Refused
+NONSENSE = "it answered nonsense"
 
 
 class Named(NamedTuple):
-    """A request in the form in which it is sent, and the hash that names it."""
+    """A request as it is sent, and the hash that names it."""
 
     key: bytes
-    request: Request
+    request: TaskRequest
 
 
 class WorkerVerifier:
     """A `Verifier` whose families run in a confined process; confine/sandbox.py says what that covers.
 
-    `files` tells where question files are, by hash; `families` names own families as `module:Class`, to be
-    imported from `import_paths` (which the worker may read). `seconds` is the wall time of one request,
-    `answer_seconds` the processor time of one answer: one that takes half as much again is wrong. `memory`
-    is the worker's address space in bytes. Usable from several threads, one at a time.
+    `files` are the paths of question files, by hash; `families` are own families as `module:Class`, imported
+    from `import_paths` (which the worker may read). `seconds` is the wall time of one request,
+    `answer_seconds` the processor time of one answer: one that takes half as much again is wrong. `memory` is
+    the worker's address space in bytes. Several threads can use it, one at a time.
     """
 
     def __init__(
@@ -67,7 +75,7 @@ class WorkerVerifier:
         self._import_paths = tuple(os.path.realpath(path) for path in import_paths)
         self._seconds = seconds
         self._encode = msgspec.msgpack.Encoder().encode
-        self._decode = msgspec.msgpack.Decoder(Reply).decode
+        self._decode = msgspec.msgpack.Decoder(TaskReply).decode
         self._orders = Orders(
             parent=0,
             service="shoal.tasks.judge:TaskService",
@@ -94,25 +102,25 @@ class WorkerVerifier:
 
     @property
     def coverage(self) -> Coverage:
-        """The protections of this machine from the worker, as the worker found them."""
+        """The protections of this machine from the worker, as the worker reports them."""
         with self._lock:
             return self._running().coverage
 
     @property
     def process_id(self) -> int:
-        """The worker's, as long as it lives."""
+        """The process id of the present worker."""
         with self._lock:
             return self._running().process_id
 
     def pose(self, problem: Problem) -> Posed | Refused:
         (reply,) = self._replies([Posing(problem)])
-        return reply if not isinstance(reply, Scored) else refused(STOPPED, "it answered nonsense")
+        return reply if not isinstance(reply, Scored) else refused(STOPPED, NONSENSE)
 
     def score(self, scorings: Sequence[Scoring]) -> list[Scored | Refused]:
         bounded = [_bounded(one) for one in scorings]
         replies = iter(self._replies([one for one in bounded if isinstance(one, Scoring)]))
         found = [one if isinstance(one, Refused) else next(replies) for one in bounded]
-        return [refused(STOPPED, "it answered nonsense") if isinstance(one, Posed) else one for one in found]
+        return [refused(STOPPED, NONSENSE) if isinstance(one, Posed) else one for one in found]
 
     def close(self) -> None:
         """Ends the worker. The verifier cannot be used again."""
@@ -120,9 +128,9 @@ class WorkerVerifier:
             self._closed = True
             self._end()
 
-    def _replies(self, requests: Sequence[Request]) -> list[Reply]:
-        """A reply to each. Unknown ones are asked for together. If that stops the worker, none is blamed, and
-        each is asked for alone."""
+    def _replies(self, requests: Sequence[TaskRequest]) -> list[TaskReply]:
+        """A reply to each request. Unknown ones are sent together. If that stops the worker, none is blamed,
+        and each is sent alone."""
         named = [self._named(request) for request in requests]
         with self._lock:
             unknown = [one for one in named if isinstance(one, Named) and self._remembered(one.key) is None]
@@ -132,7 +140,7 @@ class WorkerVerifier:
                         self._known.put(one.key, reply)
             return [one if isinstance(one, Refused) else self._reply(one) for one in named]
 
-    def _reply(self, named: Named) -> Reply:
+    def _reply(self, named: Named) -> TaskReply:
         found = self._remembered(named.key)
         if found is None:
             found = self._ask(named.request)
@@ -145,10 +153,9 @@ class WorkerVerifier:
             return refused("another question")
         return found
 
-    def _named(self, request: Request) -> Named | Refused:
+    def _named(self, request: TaskRequest) -> Named | Refused:
         problem = request.problem
-        wrong = unusable(problem)
-        if wrong is not None:
+        if (wrong := unusable(problem)) is not None:
             return wrong
         try:
             problem = Problem(
@@ -160,14 +167,14 @@ class WorkerVerifier:
         except TaskError as error:
             return refused("unusable task", str(error))
         request = msgspec.structs.replace(request, problem=problem)
-        # The reply does not depend on the question that is expected: that is compared with it afterwards.
+        # The reply does not depend on the expected question, which is compared with it afterwards.
         asked = msgspec.structs.replace(request, question=None) if isinstance(request, Scoring) else request
         return Named(hashlib.blake2b(self._encode(asked), digest_size=32).digest(), request)
 
-    def _remembered(self, key: bytes) -> Reply | None:
+    def _remembered(self, key: bytes) -> TaskReply | None:
         return self._known.get(key) or self._stoppers.get(key)
 
-    def _ask_together(self, named: Sequence[Named]) -> Sequence[Reply]:
+    def _ask_together(self, named: Sequence[Named]) -> Sequence[TaskReply]:
         """The worker's replies; none if it stopped."""
         worker = self._running()
         try:
@@ -176,7 +183,7 @@ class WorkerVerifier:
             self._end()
             return ()
 
-    def _ask(self, request: Request) -> Reply:
+    def _ask(self, request: TaskRequest) -> TaskReply:
         """The worker's reply; a worker that was dead before it was asked does not count."""
         for _ in range(2):
             worker = self._running()
@@ -191,13 +198,10 @@ class WorkerVerifier:
                 return reply
         return refused(STOPPED, "it ends before it is asked")
 
-    def _exchange(self, worker: Worker, requests: Sequence[Request]) -> list[Reply]:
-        for source in dict.fromkeys(source_of(request.problem.family) for request in requests):
+    def _exchange(self, worker: Worker, requests: Sequence[TaskRequest]) -> list[TaskReply]:
+        for source, family in {source_of(one.problem.family): one.problem.family for one in requests}.items():
             if source not in self._prepared:
                 self._prepared.add(source)
-                family = next(
-                    one.problem.family for one in requests if source_of(one.problem.family) == source
-                )
                 _, retiring = worker.ask([msgspec.Raw(self._encode(Preparing(family)))], PREPARE_SECONDS)
                 if retiring:
                     raise IdleError("it retired")
@@ -214,9 +218,8 @@ class WorkerVerifier:
         if self._closed:
             raise TaskError("this verifier is closed")
         if self._worker is None:
-            self._worker = Worker(
-                msgspec.structs.replace(self._orders, parent=os.getpid()), self._import_paths
-            )
+            orders = msgspec.structs.replace(self._orders, parent=os.getpid())
+            self._worker = Worker(orders, self._import_paths)
             self._prepared = set()
             self.starts += 1
         return self._worker
@@ -231,39 +234,28 @@ class ReplyCache:
     """The newest replies by the hash of their request, within a bound on their number and size. A reply
     follows from the request alone, so it never ages."""
 
-    def __init__(self, most_entries: int = 4096, most_characters: int = 8 << 20) -> None:
+    def __init__(self, most_entries: int = 4096, most_bytes: int = 8 << 20) -> None:
         self._most_entries = most_entries
-        self._most_characters = most_characters
-        self._replies: OrderedDict[bytes, Reply] = OrderedDict()
-        self._characters = 0
+        self._most_bytes = most_bytes
+        self._replies: OrderedDict[bytes, tuple[TaskReply, int]] = OrderedDict()
+        self._bytes = 0
+        self._encode = msgspec.msgpack.Encoder().encode
 
-    def get(self, key: bytes) -> Reply | None:
-        found = self._replies.get(key)
-        if found is not None:
-            self._replies.move_to_end(key)
-        return found
-
-    def put(self, key: bytes, reply: Reply) -> None:
-        self._characters += _size(reply) - (_size(self._replies[key]) if key in self._replies else 0)
-        self._replies[key] = reply
+    def get(self, key: bytes) -> TaskReply | None:
+        if key not in self._replies:
+            return None
         self._replies.move_to_end(key)
-        while self._replies and (
-            len(self._replies) > self._most_entries or self._characters > self._most_characters
-        ):
-            self._characters -= _size(self._replies.popitem(last=False)[1])
+        return self._replies[key][0]
+
+    def put(self, key: bytes, reply: TaskReply) -> None:
+        size = 200 + len(self._encode(reply))
+        self._bytes += size - self._replies.pop(key, (reply, 0))[1]
+        self._replies[key] = reply, size
+        while len(self._replies) > self._most_entries or self._bytes > self._most_bytes:
+            self._bytes -= self._replies.popitem(last=False)[1][1]
 
     def __len__(self) -> int:
         return len(self._replies)
-
-
-def _size(reply: Reply) -> int:
-    match reply:
-        case Posed(question=question, parameters=parameters, answer=answer):
-            return 200 + len(question) + len(parameters) + len(answer)
-        case Scored(question=question, scores=scores):
-            return 200 + len(question) + 32 * len(scores)
-        case Refused(reason=reason):
-            return 200 + len(reason)
 
 
 def _bounded(scoring: Scoring) -> Scoring | Refused:
@@ -272,7 +264,7 @@ def _bounded(scoring: Scoring) -> Scoring | Refused:
     if len(texts) > MOST_ANSWERS:
         return refused("too many answers", str(len(texts)))
     if question is not None and (len(question) > MOST_QUESTION or question != _encodable(question)):
-        return refused("another question")  # none that is made here
+        return refused("another question")  # no family makes such a question
     # One character more than is scored, so that a longer answer stays a wrong one.
     most = MOST_ANSWER + 1 if scoring.within is None else MOST_TEXT
     if not (whole := "".join(texts)).isascii() or len(whole) > most:
@@ -282,7 +274,7 @@ def _bounded(scoring: Scoring) -> Scoring | Refused:
 
 
 def _together(named: Iterable[Named]) -> Iterator[list[Named]]:
-    """Two or more that are asked at once, within bounds; a single one that is left is asked for alone."""
+    """Batches of two or more requests, within bounds; a single one that is left is sent alone."""
     some: list[Named] = []
     characters = 0
     for one in named:
@@ -299,12 +291,12 @@ def _together(named: Iterable[Named]) -> Iterator[list[Named]]:
         yield some
 
 
-def _plausible(reply: Reply, request: Request) -> Reply:
-    """The reply within its bounds, whatever runs in the worker."""
+def _plausible(reply: TaskReply, request: TaskRequest) -> TaskReply:
+    """The reply within its bounds, whatever the worker sent."""
     if not isinstance(reply, Scored) or not isinstance(request, Scoring):
         return reply
     if len(reply.scores) != len(request.texts):
-        return refused(STOPPED, "it answered nonsense")
+        return refused(STOPPED, NONSENSE)
     return Scored(reply.question, tuple(map(clamp, reply.scores)))
 
 

@@ -1,9 +1,9 @@
 """`corewar:beat`: write a warrior that beats this one.
 
-The opponent is drawn by the seed from the starter warriors, or from those that the settings give, and
-lightly changed. An answer is assembled and fights it; what does not assemble scores 0. The points share s
-is (wins + tie x ties) / rounds. The answer is right (score 1) if s reaches `threshold`, otherwise it scores
-0.9 s, so that raw rewards show the way and binary ones do not.
+The opponent is drawn by the seed from the starter warriors, or from those of the settings, and lightly
+changed. An answer is assembled and fights it; an answer that does not assemble scores 0. The points share s
+is (wins + tie x ties) / rounds. The answer is right (score 1) if s reaches `threshold`; below, it scores 0.9
+s, so that raw rewards show the way and binary ones do not.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from shoal.corewar import (
 )
 from shoal.errors import TaskError
 from shoal.tasks.family import Puzzle
-from shoal.tasks.parameters import Number, Setting, Whole, hint, read_settings, show
+from shoal.tasks.parameters import Number, Setting, hint, read_settings, show
 
 MOST_ANSWER = 8192
 MOST_OPPONENTS = 8
@@ -68,12 +68,8 @@ class BeatWarrior:
         if not self._opponents:
             raise TaskError(f"task {self.name}: no starter warrior fits hill {rules}: give opponents")
         self._parent = _assembled("parent", parent, self._settings) if parent else None
-        self.parameters: Mapping[str, Any] = {
-            **numbers,
-            "hill": rules,
-            "opponents": opponents,
-            "parent": parent,
-        }
+        given = {"hill": rules, "opponents": opponents, "parent": parent}
+        self.parameters: Mapping[str, Any] = {**numbers, **given}
         fights = len(self._opponents) if numbers["all"] else 1
         if fights > MOST_OPPONENTS or fights * numbers["rounds"] * self._settings.cycles > MOST_CYCLES:
             raise TaskError(
@@ -118,16 +114,16 @@ class BeatWarrior:
 
 
 _NUMBERS: Mapping[str, Setting] = {
-    "rounds": Whole(10, 1, 100),
+    "rounds": Number(10, 1, 100),
     "tie": Number(0.5, 0.0, 1.0),
     "threshold": Number(0.75, 0.01, 1.0),
-    "mutations": Whole(1, 0, 16),
-    "all": Whole(0, 0, 1),
+    "mutations": Number(1, 0, 16),
+    "all": Number(0, 0, 1),
 }
 
 
 def shown(warrior: Warrior) -> str:
-    """The bare program: what its author wrote in comments is not shown to anybody's model."""
+    """The bare program: comments of its author are shown to nobody's model."""
     return "\n".join(line for line in disassemble(warrior).splitlines() if not line.startswith(";"))
 
 
@@ -165,7 +161,7 @@ def _assembled(where: str, source: str, settings: Settings) -> Warrior:
 
 @lru_cache(maxsize=len(HILLS))
 def _starters(settings: Settings) -> list[Warrior]:
-    """Those that assemble under these rules, by name."""
+    """The starters that assemble under these rules, by name."""
     found = []
     for name in starter_names():
         try:

@@ -25,9 +25,10 @@ class Puzzle:
 class Family(Protocol):
     """A generator with its settings.
 
-    `safe` says that `score` hands the answer to no interpreter; only then may it get a stranger's text.
-    `most_answer` is the most characters of an answer that are scored; a longer answer is wrong. A family may
-    also have `whole_text = True`: without <answer> tags an answer is the whole text and not its first line.
+    `safe`: `score` hands the answer to no interpreter, and so may get a stranger's text. `most_answer`: an
+    answer of more characters is wrong. A family may also have `whole_text = True`: then an answer without
+    <answer> tags is the whole text and not its first line. Its class may have a static `prepare()`, which
+    imports a library that takes seconds.
     """
 
     @property

@@ -27,20 +27,24 @@ MOST_ENTRIES = 64
 SAME_VERSIONS = range(20, 26)
 """0.1.20 to 0.1.25 make the same questions, keys and scores, so they count as one version."""
 PLOTTING = (
-    "matplotlib",
-    "matplotlib.animation",
-    "matplotlib.collections",
-    "matplotlib.pyplot",
-    "mpl_toolkits",
-    "mpl_toolkits.mplot3d",
+    *("matplotlib", "matplotlib.animation", "matplotlib.collections", "matplotlib.pyplot"),
+    *("mpl_toolkits", "mpl_toolkits.mplot3d"),
 )
-
-
 STARTED = ("reasoning_gym", "cellpylib")
+NOT_PLAIN = object()
+KINDS: tuple[tuple[Any, Any, str], ...] = (
+    (bool, bool, "true or false"),
+    (int, int, "a number like {}"),
+    (float, int | float, "a number like {}"),
+    (str, str, "a text like {!r}"),
+    (list | tuple, list | tuple, "a list"),
+)
+"""Kinds of defaults, the values that each accepts, and their description."""
 
 
 @cache
 def library() -> Any:
+    """The imported library, or TaskError."""
     try:
         try:
             with _no_plotting():
@@ -62,7 +66,7 @@ def _imported() -> Any:
 
 @contextlib.contextmanager
 def silence() -> Iterator[None]:
-    """Some generators print, and standard output may be a channel."""
+    """Swallows standard output: some generators print, and it may be a channel."""
     with contextlib.redirect_stdout(io.StringIO()):
         yield
 
@@ -76,7 +80,7 @@ def library_version() -> str:
 
 
 def generators() -> list[str]:
-    """All that the installed library has, but `composite`, which is none of its own."""
+    """All generators of the installed library, except `composite`, which combines others."""
     return sorted(name for name in library().factory.DATASETS if name != "composite")
 
 
@@ -110,16 +114,11 @@ def _checked(where: str, value: Any, default: Any, depth: int = 0) -> Any:
     """The value if it is plain, small and of the default's kind."""
     if depth > 3:
         raise TaskError(f"{where} is nested too deeply")
-    if isinstance(default, bool) and not isinstance(value, bool):
-        raise TaskError(f"{where} is {show(value)}: give true or false")
-    if isinstance(default, int | float) and not isinstance(default, bool):
-        number = isinstance(value, int) or (isinstance(value, float) and isinstance(default, float))
-        if isinstance(value, bool) or not number:
-            raise TaskError(f"{where} is {show(value)}: give a number like {default}")
-    if isinstance(default, str) and not isinstance(value, str):
-        raise TaskError(f"{where} is {show(value)}: give a text like {default!r}")
-    if isinstance(default, list | tuple) and not isinstance(value, list | tuple):
-        raise TaskError(f"{where} is {show(value)}: give a list")
+    for kind, accepted, form in KINDS:
+        if isinstance(default, kind):
+            if not isinstance(value, accepted) or isinstance(value, bool) != (kind is bool):
+                raise TaskError(f"{where} is {show(value)}: give {form.format(default)}")
+            break
     if isinstance(value, int | float) and not (math.isfinite(value) and abs(value) <= MOST_WHOLE):
         raise TaskError(f"{where} is {show(value)}: give a number up to {MOST_WHOLE}")
     if isinstance(value, str) and len(value) > MOST_TEXT:
@@ -136,12 +135,8 @@ def _checked(where: str, value: Any, default: Any, depth: int = 0) -> Any:
     raise TaskError(f"{where} is {show(value)}: give a plain value")
 
 
-NOT_PLAIN = object()
-
-
 def plain(value: Any) -> Any:
-    """The value in JSON, or NOT_PLAIN where it has no such form; then it can only be the library's
-    default."""
+    """The value in JSON. NOT_PLAIN if it has no such form: then it can only be the library's default."""
     if isinstance(value, Enum):
         return NOT_PLAIN
     if value is None or isinstance(value, bool | int | str):
@@ -158,7 +153,7 @@ def plain(value: Any) -> Any:
 
 
 class _Nothing(ModuleType):
-    """Stands for a module that is imported and never used."""
+    """An empty module, in the place of one that is imported and never used."""
 
     def __getattr__(self, name: str) -> None:
         if name.startswith("__"):
@@ -167,8 +162,8 @@ class _Nothing(ModuleType):
 
 @contextlib.contextmanager
 def _no_plotting() -> Iterator[None]:
-    """One of the library's dependencies imports matplotlib for plots that nobody draws here: a third of the
-    import time, and it wants threads and a writable folder. Inside, empty modules stand in for it."""
+    """Puts empty modules in the place of matplotlib. A dependency of the library imports it for plots that
+    nobody draws here; it takes a third of the import time and wants threads and a writable folder."""
     if "matplotlib" in sys.modules:
         yield
         return

@@ -1,7 +1,7 @@
-"""Posing and scoring, wherever it runs: from a request to a reply, without an exception on the way.
+"""The judge poses and scores, in any process: each request gets a reply and never an exception.
 
-An exception of a family over an answer makes that answer wrong. An exception over a question or its settings
-is a refusal that can be counted.
+An answer over which a family raises is wrong. A question or settings over which it raises are a refusal that
+can be counted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,16 @@ from shoal.tasks.parameters import MOST_PARAMETERS, canonical_parameters, parse_
 from shoal.tasks.registry import MOST_NAME, open_family, prepare, registered_places
 from shoal.tasks.scoring import clamp, extract_answer
 from shoal.tasks.sums import BUILTIN
-from shoal.tasks.verifier import SLOW, Posed, Posing, Problem, Refused, Scored, Scoring
+from shoal.tasks.verifier import (
+    SLOW,
+    Posed,
+    Posing,
+    Problem,
+    Refused,
+    Scored,
+    Scoring,
+    TaskReply,
+)
 
 MOST_ANSWERS = 256
 MOST_ANSWER = 16_384
@@ -41,7 +50,7 @@ def refused(phrase: str, detail: str = "") -> Refused:
 
 
 def unusable(problem: Problem) -> Refused | None:
-    """A refusal that needs no open family."""
+    """The refusal of a problem that no family could pose."""
     if isinstance(problem.seed, bool) or not 0 <= problem.seed <= MOST_SEED:
         return refused("unusable seed")
     if len(problem.family) > MOST_NAME or len(problem.version) > MOST_NAME:
@@ -97,15 +106,13 @@ class Judge:
             return 0.0
 
     def _puzzle(self, problem: Problem, *, foreign: bool = False) -> tuple[Family, str, Puzzle] | Refused:
-        wrong = unusable(problem)
-        if wrong is not None:
+        if (wrong := unusable(problem)) is not None:
             return wrong
         try:
             family, parameters = self._family(problem.family, problem.parameters)
-        except TaskError as error:
-            return refused("unusable task", str(error))
         except Exception as error:  # a generator's settings may make it fail in any way
-            return refused("unusable task", f"{type(error).__name__}: {error}")
+            kind = "" if isinstance(error, TaskError) else f"{type(error).__name__}: "
+            return refused("unusable task", f"{kind}{error}")
         if problem.version not in ("", family.version):
             return refused("another version", f"here {family.name} is {family.version}")
         if foreign and not family.safe:
@@ -132,8 +139,8 @@ class Judge:
 
 
 class DirectVerifier:
-    """A verifier in the node's own process, for the simulator and for tests. It poses and scores `sums`,
-    `compare`, `reverse` and `count`, and refuses all others, because nothing here limits or confines."""
+    """A verifier in the node's own process, for the simulator and for tests. It refuses all families but the
+    builtin ones, because nothing here limits or confines."""
 
     def __init__(self) -> None:
         self._judge = Judge(_open_builtin)
@@ -155,7 +162,7 @@ def _open_builtin(name: str, parameters: Mapping[str, object]) -> Family:
 
 
 class Places(msgspec.Struct, frozen=True):
-    """A node's own configuration of its worker: where question files are, by hash; own families as
+    """A node's own configuration of its worker: the paths of question files, by hash; own families as
     `module:Class`; the processor seconds of one answer."""
 
     files: dict[str, str]
@@ -185,7 +192,7 @@ class TaskService:
 
         self._judge = Judge(opener, self._score)
 
-    def answer(self, request: msgspec.Raw) -> Posed | Scored | Refused:
+    def answer(self, request: msgspec.Raw) -> TaskReply:
         asked = self._decode(request)
         try:
             return self._watch.limited(4 * self._seconds, self._answer, asked)
@@ -196,7 +203,7 @@ class TaskService:
     def too_long(self) -> Refused:
         return refused("question too long")
 
-    def _answer(self, asked: Posing | Scoring | Preparing) -> Posed | Scored | Refused:
+    def _answer(self, asked: Posing | Scoring | Preparing) -> TaskReply:
         if isinstance(asked, Posing):
             return self._judge.pose(asked.problem)
         if isinstance(asked, Scoring):

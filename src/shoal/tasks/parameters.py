@@ -1,7 +1,7 @@
-"""Settings of a family: what may be given, what it is if nothing is, and its one canonical form.
+"""Settings of a family: their bounds, their defaults and their one canonical form.
 
-Settings come from users and from strangers alike, so every one of them is checked before it is used, and the
-message says what would be right.
+Settings come from users and from strangers alike, so each is checked before it is used, and the message says
+what would be right.
 """
 
 from __future__ import annotations
@@ -21,33 +21,20 @@ MOST_NAMED = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
-    """A whole number from `least` to `most`."""
-
-    default: int
-    least: int
-    most: int
-
-    def read(self, where: str, value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
-            raise TaskError(f"{where} is {show(value)}: give a whole number from {self.least} to {self.most}")
-        return value
-
-
-@dataclass(frozen=True, slots=True)
 class Number:
-    """A number from `least` to `most`."""
+    """A number from `least` to `most`; a whole one if the default is."""
 
     default: float
     least: float
     most: float
 
     def read(self, where: str, value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise TaskError(f"{where} is {show(value)}: give a number")
-        if not self.least <= value <= self.most:  # also where it is not a number
-            raise TaskError(f"{where} is {show(value)}: give a number from {self.least} to {self.most}")
-        return float(value)
+        is_whole = isinstance(self.default, int)
+        is_number = isinstance(value, int if is_whole else int | float) and not isinstance(value, bool)
+        if not is_number or not self.least <= value <= self.most:
+            kind = "whole number" if is_whole else "number"
+            raise TaskError(f"{where} is {show(value)}: give a {kind} from {self.least} to {self.most}")
+        return int(value) if is_whole else float(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +50,7 @@ class Letters:
         return "".join(letter for letter in self.allowed if letter in value)
 
 
-Setting = Whole | Number | Letters
+Setting = Number | Letters
 
 
 def read_settings(
@@ -86,17 +73,13 @@ def canonical_parameters(parameters: Mapping[str, Any] | None) -> str:
         )
     except (TypeError, ValueError, RecursionError) as error:
         raise TaskError(f"the settings of a task are not plain JSON values: {error}") from None
-    if len(text) > MOST_PARAMETERS:
-        raise TaskError(f"the settings of a task have {len(text)} characters: at most {MOST_PARAMETERS}")
-    return text
+    return _bounded(text)
 
 
 def parse_parameters(text: str) -> dict[str, Any]:
     """The settings of a canonical text, or of any other JSON object; "" means none."""
-    if len(text) > MOST_PARAMETERS:
-        raise TaskError(f"the settings of a task have {len(text)} characters: at most {MOST_PARAMETERS}")
     try:
-        found = json.loads(text) if text else {}
+        found = json.loads(_bounded(text)) if text else {}
     except (ValueError, RecursionError) as error:
         raise TaskError(f"the settings of a task are not JSON: {error}") from None
     if not isinstance(found, dict):
@@ -104,14 +87,20 @@ def parse_parameters(text: str) -> dict[str, Any]:
     return found
 
 
+def _bounded(text: str) -> str:
+    if len(text) > MOST_PARAMETERS:
+        raise TaskError(f"the settings of a task have {len(text)} characters: at most {MOST_PARAMETERS}")
+    return text
+
+
 def show(value: Any) -> str:
-    """A value for a message: never long, whatever it is."""
+    """A value for a message, never long."""
     text = repr(value[:50] if isinstance(value, str | list | tuple) else value)
     return text if len(text) <= 80 else text[:77] + "…"
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """What may have been meant, for the end of a message."""
+    """Names that may have been meant, for the end of a message."""
     names = sorted(known)
     near = difflib.get_close_matches(name[:64], names, n=3, cutoff=0.6)
     if near:

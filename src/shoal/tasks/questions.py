@@ -1,7 +1,7 @@
 """Own questions from a file: `file:HASH`, one JSON object with "question" and "answer" per line.
 
 The name holds the first 16 hexadecimal digits of the SHA-256 of the file, so two nodes with that name have
-the same questions, and nobody else decides where a file lies: that is each node's own configuration.
+the same questions. The path of a file is each node's own configuration; nobody else decides it.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class QuestionFile:
         self.parameters: Mapping[str, Any] = read_settings(self.name, parameters, {})
         if digest not in files:
             raise TaskError(
-                f"task {show(self.name)}: no file with this hash is configured here; take the name from "
-                "`question_file_name(PATH)` and give the path with it"
+                f"task {show(self.name)}: no file with this hash is configured here; "
+                "`question_file_name(PATH)` gives the name of a file"
             )
         self._questions = _read(files[digest], digest)
 
@@ -61,12 +61,12 @@ class QuestionFile:
 
 
 def normal(text: str) -> str:
-    """The text without the differences that do not count: case, and how much blank space there is."""
+    """The text without differences of case and blank space."""
     return " ".join(text.casefold().split())
 
 
 def question_file_name(path: str | Path) -> str:
-    """What a file's family is called: `file:` and its hash. The file is read and checked for that."""
+    """The name of a file's family: `file:` and its hash. The file is read and checked."""
     content = _content(path)
     _parse(content, str(path))
     return f"file:{_digest(content)}"

@@ -1,6 +1,6 @@
-"""From a completion to the answer in it, and from a raw score to a reward.
+"""The answer within a completion, and the reward of a raw score.
 
-Numbers and text in, numbers and text out. Time is linear in the text, and any text gives an answer.
+Pure functions. Time is linear in the text, and any text gives an answer.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 AnswerMode = Literal["lenient", "tags"]
-"""Where the answer is: in the last <answer>…</answer>, and without one "tags" finds nothing ("")."""
+"""The answer is in the last <answer>…</answer>; without one, "tags" finds nothing ("")."""
 RewardKind = Literal["binary", "raw"]
 """1 for a right answer and 0 for any other (as in the SAPO paper), or the score itself."""
 
@@ -17,15 +17,15 @@ RIGHT = 0.99
 """The raw score from which an answer counts as right. Lower scores are credit for nearly right answers and,
 in some generators, for any text at all; a group whose scores differ only in that has nothing to teach."""
 MOST_TEXT = 1 << 18
-"""Characters of a text that are looked at: the last ones, since the answer comes at the end."""
+"""Characters of a text that count: the last ones, since the answer comes at the end."""
 OPEN, CLOSE = "<answer>", "</answer>"
 
 
 def extract_answer(text: str, mode: AnswerMode = "lenient", *, whole_text: bool = False) -> str:
     """The content of the last complete <answer>…</answer> span, without blanks around it.
 
-    Without such a span, mode "lenient" takes the first line, so that small models need no tags, or the whole
-    text where a family asks for `whole_text` and no tag is closed.
+    Without such a span, mode "lenient" takes the first line, so that small models need no tags; or the whole
+    text if the family asks for `whole_text` and no tag is closed.
     """
     tail = text[-MOST_TEXT:]
     end = tail.rfind(CLOSE)

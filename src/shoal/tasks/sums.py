@@ -1,7 +1,8 @@
-"""Small families that need nothing but Python, easy enough for a model of a million parameters.
+"""The builtin families: they need nothing but Python, and are easy enough for a model of a million
+parameters.
 
-Each is of another character, so that nodes can have different tasks: arithmetic, comparison, copying in
-reverse, counting. An answer is right or wrong; blanks around it do not matter.
+Arithmetic, comparison, copying in reverse and counting: different enough that nodes can have different tasks.
+An answer is right or wrong; blanks around it do not matter.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from shoal.tasks.family import Puzzle
-from shoal.tasks.parameters import Letters, Setting, Whole, read_settings
+from shoal.tasks.parameters import Letters, Number, Setting, read_settings
 
 MOST_ANSWER = 256
 
 
 class SmallFamily:
-    """A family whose key is the one right answer. Question and answer depend on the settings and the seed
-    only: Python keeps the numbers of `random.Random` for whole-number seeds from version to version."""
+    """A family whose key is the one right answer. Question and answer depend on settings and seed only: from
+    version to version, Python keeps the numbers of `random.Random` for whole-number seeds."""
 
     name: ClassVar[str]
     version = "1"
@@ -46,8 +47,8 @@ class Sums(SmallFamily):
 
     name = "sums"
     settings: ClassVar[Mapping[str, Setting]] = {
-        "largest": Whole(9, 1, 10**9),
-        "terms": Whole(2, 2, 8),
+        "largest": Number(9, 1, 10**9),
+        "terms": Number(2, 2, 8),
         "operators": Letters("+", "+-*"),
     }
 
@@ -69,7 +70,7 @@ class Compare(SmallFamily):
     """`larger of 3 and 17:`: two different numbers."""
 
     name = "compare"
-    settings: ClassVar[Mapping[str, Setting]] = {"largest": Whole(99, 1, 10**9)}
+    settings: ClassVar[Mapping[str, Setting]] = {"largest": Number(99, 1, 10**9)}
 
     def make(self, rng: random.Random, **settings: Any) -> tuple[str, str]:
         first, second = rng.sample(range(settings["largest"] + 1), 2)
@@ -81,7 +82,7 @@ class Reverse(SmallFamily):
 
     name = "reverse"
     settings: ClassVar[Mapping[str, Setting]] = {
-        "digits": Whole(3, 1, 64),
+        "digits": Number(3, 1, 64),
         "alphabet": Letters("0123456789", "0123456789abcdefghijklmnopqrstuvwxyz"),
     }
 
@@ -91,11 +92,11 @@ class Reverse(SmallFamily):
 
 
 class Count(SmallFamily):
-    """`count a in abcaa:`: how often a letter occurs in a short string."""
+    """`count a in abcaa:`: the occurrences of a letter in a short string."""
 
     name = "count"
     settings: ClassVar[Mapping[str, Setting]] = {
-        "length": Whole(6, 1, 128),
+        "length": Number(6, 1, 128),
         "alphabet": Letters("abc", "abcdefghijklmnopqrstuvwxyz"),
     }
 

@@ -14,7 +14,7 @@ from shoal.tasks.scoring import AnswerMode
 
 STOPPED = "the verifier was stopped"
 SLOW = "too slow"
-"""How refusals begin that cost much time: the worker had to be ended, or worked for too long."""
+"""The beginnings of refusals that cost much time: the worker had to be ended, or worked for too long."""
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ class Scored(msgspec.Struct, frozen=True, tag="scored"):
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused"):
-    """Why nothing was scored: a short phrase that can be counted; more may follow after a colon."""
+    """No question or score. `reason` is a short phrase that can be counted; more may follow after a colon."""
 
     reason: str
 
@@ -57,9 +57,9 @@ class Posing(msgspec.Struct, frozen=True, tag="pose"):
 
 
 class Scoring(msgspec.Struct, frozen=True, tag="score"):
-    """Score these texts. With `question`, refuse "another question" if the question made here is not that
-    text. `foreign` texts are refused by families whose scorer would evaluate them. `within` says where in a
-    text the answer is; None: the text is the answer."""
+    """Score these texts. With `question`, "another question" is refused if the question made here is not that
+    text. Families whose scorer would evaluate a text refuse `foreign` ones. `within` says where in a text the
+    answer is; None: the text is the answer."""
 
     problem: Problem
     texts: tuple[str, ...]
@@ -68,13 +68,17 @@ class Scoring(msgspec.Struct, frozen=True, tag="score"):
     within: AnswerMode | None = None
 
 
+TaskRequest = Posing | Scoring
+TaskReply = Posed | Scored | Refused
+
+
 class Verifier(Protocol):
-    """Raises nothing for any content of a text or of a stranger's parameters: that is a `Refused` or a score
-    of 0."""
+    """It raises nothing for any content of a text or of a stranger's parameters: such content gets a
+    `Refused`, or a score of 0."""
 
     def pose(self, problem: Problem) -> Posed | Refused: ...
 
     def score(self, scorings: Sequence[Scoring]) -> list[Scored | Refused]:
-        """Makes question and key anew and scores the answers of each. Many together cost less."""
+        """Makes question and key anew and scores the answers of each. Many requests together cost less."""
 
     def close(self) -> None: ...

@@ -16,7 +16,7 @@ from shoal.node import ExchangeLike, Inline, Node, NodeSettings, Stop
 from shoal.node.crew import Tell
 from shoal.node.running import run_crew
 from shoal.node.standing import Standing, Tally
-from shoal.policy import opening
+from shoal.policy import specification
 from shoal.policy.base import Policy
 from shoal.policy.contributor import Contributor, check_contributor, open_contributor
 from shoal.policy.first_use import make_models, models_to_make
@@ -172,7 +172,7 @@ def open_policy(settings: TrainSettings, plan: NodePlan, verifier: Verifier) -> 
         # Several nodes share a machine; and the same number of threads gives the same sums.
         import_package("torch", "train", plan.model).set_num_threads(settings.threads)
     examples = solved_examples(settings, plan, verifier) if settings.prompt == "few-shot" else ()
-    return opening.open_policy(
+    return specification.open_policy(
         plan.model, rendering=settings.prompt, examples=examples, device=settings.device
     )
 
@@ -188,7 +188,7 @@ def check_models(settings: TrainSettings) -> None:
             elif plan.only_asks:
                 check_contributor(plan.model)
             else:
-                opening.check_policy(plan.model)
+                specification.check_policy(plan.model)
         except ConfigError as error:
             raise ConfigError(f"node {index + 1}: {error}") from error
 

@@ -2,11 +2,11 @@
 
 A policy that never answers right gets no reward and learns nothing; one that always does has nothing left to
 learn. So the weights first see right answers, until they can do the tasks, and then mostly the answers of
-other questions, until they hardly ever do: what is left is a model that knows the form of an answer and gives
-the right one a few times in a hundred, with the ability somewhere inside for rewards to bring out.
+other questions, until they hardly ever do. The model then knows the form of an answer and gives the right one
+a few times in a hundred, with the ability inside for rewards to bring out.
 
 Guarantee: the same model, tokenizer and settings give the same weights on one machine, whatever number of
-threads torch has been given, and nobody's global generator moves.
+threads torch has been given, and no global generator moves.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from shoal.tasks.family import Family
 from shoal.tasks.sums import BUILTIN
 
 SEPARATOR = "\n"
-"""Stands between question and answer: prompts are `question + SEPARATOR`."""
+"""Prompts are `question + SEPARATOR`."""
 IGNORED = -100
 """A label that cross entropy passes over."""
 
 Tell = Callable[[float], None]
-"""Hears how much is done, from 0 to 1."""
+"""Is told the part that is done, from 0 to 1."""
 
 
 class Lesson(msgspec.Struct, frozen=True):
-    """A builtin family with its settings, and how many rows of a batch in relation to others."""
+    """A builtin family with its settings, and its share of a batch in relation to others."""
 
     family: str
     parameters: dict[str, Any] = {}
@@ -43,8 +43,8 @@ class Lesson(msgspec.Struct, frozen=True):
 
 
 class WarmUp(msgspec.Struct, frozen=True):
-    """`clean` steps on right answers, then `noisy` steps in which only the share `right` of them is; each on
-    `rows` rows."""
+    """`clean` steps on right answers, then `noisy` steps in which only the share `right` of the answers is
+    right; each on `rows` rows."""
 
     lessons: tuple[Lesson, ...]
     clean: int
@@ -56,14 +56,14 @@ class WarmUp(msgspec.Struct, frozen=True):
 
 
 def lesson_texts(lessons: Sequence[Lesson], count: int, seed: int) -> list[str]:
-    """Questions with right answers, to train a tokenizer on: always the same."""
+    """Questions with right answers to train a tokenizer on; the same for the same seed."""
     rng = derive(seed, "texts")
     families = _families(lessons)
-    return [_joined(*_pair(rng.choice(families), rng)) for _ in range(count)]
+    return [SEPARATOR.join(_pair(rng.choice(families), rng)) for _ in range(count)]
 
 
 def warm_up(model: Any, tokenizer: Any, settings: WarmUp, tell: Tell | None = None) -> None:
-    """Trains the weights in place; `tell` hears how much of it is done."""
+    """Trains the weights in place."""
     import torch
 
     rng = derive(settings.seed, "warm-up")
@@ -95,8 +95,7 @@ def warm_up(model: Any, tokenizer: Any, settings: WarmUp, tell: Tell | None = No
 
 
 def _share_of_rate(step: int, settings: WarmUp) -> float:
-    """Rises over the first steps and then falls to a third; the noisy part begins with a half and falls to
-    nothing, so that it ends quietly."""
+    """Rises over the first steps and then falls to a third; in the noisy part it falls from a half to 0."""
     if step < settings.clean:
         return min(1.0, (step + 1) / 20) * (1.0 - 0.67 * step / settings.clean)
     return 0.5 - 0.5 * (step - settings.clean) / settings.noisy
@@ -108,15 +107,14 @@ def _backward(torch: Any, model: Any, tokenizer: Any, rows: Sequence[tuple[str, 
     answers = _encode(tokenizer, [answer for _, answer in rows])
     pairs = sorted(zip(prompts, answers, strict=True), key=lambda pair: len(pair[0]) + len(pair[1]))
     total = sum(len(answer) + 1 for answer in answers)
-    # Short and long rows apart: in one batch half of it would be padding.
+    # Short and long rows apart: half of a common batch would be padding.
     half = len(pairs) // 2
-    for part in (pairs[:half], pairs[half:]):
-        if part:
-            (_summed_loss(torch, model, tokenizer, part) / total).backward()
+    for part in filter(None, (pairs[:half], pairs[half:])):
+        (_summed_loss(torch, model, tokenizer, part) / total).backward()
 
 
 def _summed_loss(torch: Any, model: Any, tokenizer: Any, pairs: Sequence[tuple[list[int], list[int]]]) -> Any:
-    """Rows are padded on the right, where no token sees it."""
+    """Rows are padded on the right, where no token sees the padding."""
     width = max(len(prompt) + len(answer) for prompt, answer in pairs)
     ids = torch.full((len(pairs), width), tokenizer.pad_token_id)
     labels = torch.full((len(pairs), width), IGNORED)
@@ -144,13 +142,9 @@ def _pair(family: Family, rng: random.Random) -> tuple[str, str]:
     return puzzle.question, puzzle.answer
 
 
-def _joined(question: str, answer: str) -> str:
-    return question + SEPARATOR + answer
-
-
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Sums are rounded in another order with another number of threads."""
+    """With another number of threads, sums are rounded in another order."""
     import torch
 
     before = torch.get_num_threads()

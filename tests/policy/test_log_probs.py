@@ -11,8 +11,8 @@ pytest.importorskip("transformers")
 
 import torch
 
-from shoal.policy.loading import Loaded
-from shoal.policy.packed import PackedScorer, PaddedScorer, Piece, Scorer, packs, window
+from shoal.policy.log_probs import PackedScorer, PaddedScorer, Piece, Scorer, packs, window
+from shoal.policy.weights import Loaded
 from tests.policy.small_models import KINDS, make_loaded, shake_adapters
 
 # The end token, which is the padding token too, stands within prompts and completions.

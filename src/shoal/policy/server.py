@@ -1,11 +1,11 @@
 """A policy whose samples come from a server, such as vLLM on a GPU, while it learns here.
 
-The server speaks OpenAI's completions protocol and must hold the same model. It samples from the weights that
-it has: with adapters (`lora`) they are handed over after every step, as vLLM's `load_lora_adapter` takes them
-(VLLM_ALLOW_RUNTIME_LORA_UPDATING=1); without, the server goes on with the weights it was started with, and
-that has to be asked for by `refresh=off`, because the samples then grow stale.
+The server speaks OpenAI's completions protocol and must hold the same model. With adapters (`lora`) the
+server gets them after every step, as vLLM's `load_lora_adapter` takes them
+(VLLM_ALLOW_RUNTIME_LORA_UPDATING=1). Without adapters the server keeps the weights it was started with, and
+the samples grow stale; `refresh=off` asks for that.
 
-Unproven: no such server was at hand. What is tested is the protocol, against a server of the tests.
+Unproven with a real server: the tests check the protocol against a server of their own.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class CompletionServer:
     def complete(
         self, prompt: list[int], count: int, sampling: Sampling, seed: int
     ) -> list[tuple[str, bool]]:
-        """Texts for a prompt of token ids, and whether the model ended each by itself."""
+        """Texts for a prompt of token ids, each with whether the model ended it by itself."""
         asked = {
             "model": self.model,
             "prompt": prompt,
@@ -102,25 +102,19 @@ class ServedPolicy:
         return self._inner.tokenizer
 
     def sample(
-        self,
-        questions: Sequence[str],
-        group: int,
-        sampling: Sampling,
-        seed: int,
-        *,
-        log_probs: bool = False,
+        self, questions: Sequence[str], group: int, sampling: Sampling, seed: int, *, log_probs: bool = False
     ) -> list[list[Sampled]]:
-        """As the server has it. Its tokens are not known: texts are encoded here, without log-probs."""
-        encoding, found = self._inner.encoding, []
-        for place, question in enumerate(questions):
-            texts = self._server.complete(encoding.prompt(question), group, sampling, seed + place)
-            found.append(
-                [
-                    Sampled(text, finished, tuple(encoding.completion(text, finished)))
-                    for text, finished in texts
-                ]
-            )
-        return found
+        """The server's texts. Their tokens are not known: texts are encoded here, without log-probs."""
+        encode = self._inner.encoding
+        return [
+            [
+                Sampled(text, finished, tuple(encode.completion(text, finished)))
+                for text, finished in self._server.complete(
+                    encode.prompt(question), group, sampling, seed + place
+                )
+            ]
+            for place, question in enumerate(questions)
+        ]
 
     def learn(self, groups: Sequence[LearningGroup], learning: Learning, temperature: float) -> Learnt:
         learnt = self._inner.learn(groups, learning, temperature)

@@ -5,31 +5,93 @@ broken. An attempt that found nobody to connect to costs nothing. Where the endp
 tokens, no tokens are booked; where the cost of an attempt is unknown, the most that it could be is booked.
 Nothing is spent silently: each attempt is begun and booked on its own, and `ChatAnswer.attempts` counts them.
 
-Rate limits, time-outs, failures of the server and broken answers are tried again, after a wait that doubles,
-with jitter from the caller's generator, or as long as the endpoint asks. A wait that would end after the
-deadline is not begun. A refused setting that can be left out is left out and tried again at once.
-Authentication and everything else fails at once.
+Rate limits, time-outs, failures of the server and broken answers are tried again, after a pause that doubles,
+with jitter from the caller's generator, or as long as the endpoint asks. A pause that would end after the
+deadline is not begun. A refused setting that can be left out is left out, and the request is sent again at
+once. Every other failure ends the call.
+
+    with Background() as background:
+        future = background.submit(Caller(model).call(request, rng))     # returns at once
+        answer = future.result()
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
 import random
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import msgspec
 
-from shoal.errors import ConfigError, ModelError, ModelSettingError, ModelTimeoutError
+from shoal.errors import BudgetError, ConfigError, ModelError, ModelSettingError, ModelTimeoutError
 from shoal.models.endpoint import ENDPOINTS, Clock, Endpoints, RealClock
 from shoal.models.prices import UNPRICED, Price
 from shoal.models.protocol import ChatAnswer, ChatRequest, Model
-from shoal.models.spending import Amounts, Spending
 
 LEAST_SECONDS = 0.001
+QUANTITIES = ("calls", "tokens", "microdollars")
+
+Result = TypeVar("Result")
+
+
+class Amounts(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A cost in whole numbers, whose sum does not depend on their order."""
+
+    calls: int = 0
+    tokens: int = 0
+    microdollars: int = 0
+
+    def __add__(self, other: Amounts) -> Amounts:
+        return Amounts(*(getattr(self, name) + getattr(other, name) for name in QUANTITIES))
+
+
+class Spending:
+    """The cost of one question, of at most `calls` calls (None: any number). `before` is called with the
+    number of each attempt, 1, 2, 3 …, before it is sent; an exception of it stops the call. Thread-safe.
+
+    The budget of a run is the node's ledger (`shoal.runs.Ledger`), which gives a question its calls."""
+
+    def __init__(self, calls: int | None = None, before: Callable[[int], None] = lambda number: None) -> None:
+        self.spent = Amounts()
+        self._calls = calls
+        self._before = before
+        self._attempts = 0
+        self._under_way = 0
+        self._lock = threading.Lock()
+
+    @property
+    def calls_left(self) -> int | None:
+        """Calls that can still be begun; None: no limit."""
+        return None if self._calls is None else max(0, self._calls - self.spent.calls - self._under_way)
+
+    def begin(self) -> None:
+        """Takes one call, or raises BudgetError."""
+        with self._lock:
+            if self.calls_left == 0:
+                raise BudgetError(f"the {self._calls} calls for this question are spent")
+            self._under_way += 1
+            self._attempts += 1
+            number = self._attempts
+        try:
+            self._before(number)
+        except BaseException:
+            self.end(Amounts())
+            raise
+
+    def end(self, amounts: Amounts) -> None:
+        """Books the cost of a call that was begun."""
+        with self._lock:
+            self._under_way -= 1
+            self.spent += amounts
 
 
 class Patience(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`deadline` is seconds for the whole proposal: waiting for a turn, all attempts, all pauses."""
+    """`deadline` is seconds for the whole question: waiting for a turn, all attempts, all pauses."""
 
     deadline: float = 120.0
     attempts: int = 4
@@ -39,15 +101,13 @@ class Patience(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if not (0 < self.deadline < math.inf and 0 < self.attempt_seconds < math.inf and self.attempts >= 1):
-            raise ConfigError(
-                "give at least one attempt, and more than 0 seconds for it and for the deadline"
-            )
+            raise ConfigError("give at least one attempt, with more than 0 seconds for it and the deadline")
         if not 0 <= self.first_wait <= self.longest_wait < math.inf:
             raise ConfigError("pauses are 0 or more seconds, the first not above the longest")
 
 
 class _RecordedClock:
-    """Time for models that answer at once: it passes by what the answers say and by the pauses, so that a
+    """Time for models that answer at once. It passes by the recorded latencies and by the pauses, so that a
     replayed run takes the same decisions without waiting."""
 
     def __init__(self) -> None:
@@ -73,8 +133,8 @@ class Caller:
     async def call(
         self, request: ChatRequest, rng: random.Random, spending: Spending | None = None
     ) -> ChatAnswer:
-        """An answer, or a ModelError (BudgetError included), within the deadline. The error's `attempts`
-        is the number of calls that were spent."""
+        """An answer, or a ModelError (BudgetError included), within the deadline. The error's `attempts` is
+        the number of calls that were spent."""
         spending = spending or Spending()
         clock: Clock = _RecordedClock() if self.model.instant else self.clock
         deadline = clock.now() + self.patience.deadline
@@ -96,16 +156,15 @@ class Caller:
                     continue
             failures += 1
             wait = self._wait(outcome, failures, rng)
-            if not outcome.transient or failures >= self.patience.attempts:
-                raise outcome
-            if clock.now() + wait >= deadline:
+            is_last = not outcome.transient or failures >= self.patience.attempts
+            if is_last or clock.now() + wait >= deadline:
                 raise outcome
             await clock.sleep(wait)
 
     async def _attempt(
         self, request: ChatRequest, deadline: float, clock: Clock, spending: Spending
     ) -> ChatAnswer | ModelError:
-        """One attempt with its turn at the endpoint; BudgetError and a turn that comes too late are raised,
+        """One attempt with its turn at the endpoint. BudgetError and a turn that comes too late are raised,
         because trying again does not help."""
         endpoint = None if self.model.instant else self.endpoints.get(self.model.endpoint)
         if endpoint is not None:
@@ -162,3 +221,52 @@ def actual_amounts(request: ChatRequest, outcome: ChatAnswer | ModelError | None
     if isinstance(outcome, ChatAnswer) and outcome.usage.reported:
         return Amounts(1, outcome.usage.total, price.cost(outcome.usage))
     return most_amounts(request, price)
+
+
+class Background:
+    """An event loop in a thread of its own, for programs that are not asynchronous themselves. Closing it
+    cancels the coroutines that still run."""
+
+    def __init__(self, name: str = "shoal-models") -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
+        """Starts a coroutine; its result or its exception is in the future."""
+        if not self._thread.is_alive():
+            work.close()
+            raise ConfigError("the background for model calls is closed: make another one")
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def close(self) -> None:
+        """Cancels all coroutines, waits for their end, and ends the thread."""
+        if self._thread.is_alive():
+            asyncio.run_coroutine_threadsafe(_cancel_all(), self._loop).result()
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    def __enter__(self) -> Background:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def run_now(work: Coroutine[Any, Any, Result]) -> Result:
+    """The result of a coroutine that never waits, such as a call of an instant model; no event loop runs."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        result: Result = done.value
+        return result
+    work.close()
+    raise RuntimeError("an instant model waited for something")
+
+
+async def _cancel_all() -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -15,14 +15,13 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from shoal.errors import ConfigError
 from shoal.models.remote import import_package
 from shoal.policy.base import Policy
-
-if TYPE_CHECKING:
-    from shoal.policy.language_model import LanguageModelPolicy
+from shoal.policy.table import TablePolicy
+from shoal.policy.tiny import RECIPES, check_tiny, tiny_folder, tiny_path
+from shoal.policy.weights import check_weights, load, unpacked_preset, weights_folder
 
 SCHEMES = ("tiny", "table", "local")
 OPTIONS = ("lora", "device", "server", "name", "refresh")
@@ -37,81 +36,60 @@ def open_policy(
     `rendering` is plain, chat or few-shot (with `examples`); the spec's own device goes before `device`."""
     scheme, name, options = parse_policy(spec)
     if scheme == "table":
-        from shoal.policy.table import TablePolicy
-
         return TablePolicy(name)
-    for package in ("torch", "transformers", "safetensors"):
-        import_package(package, "train", spec)
+    _import_torch(spec)
     from shoal.policy.language_model import LanguageModelPolicy
-    from shoal.policy.loading import load, weights_folder
-    from shoal.policy.rendering import rendering as find_rendering
+    from shoal.policy.prompt import rendering as find_rendering
+    from shoal.policy.server import CompletionServer, ServedPolicy
 
-    loaded = load(
-        _tiny(name) if scheme == "tiny" else weights_folder(name),
-        spec,
-        device=options.get("device", device),
-        lora=_rank(options.get("lora", "0"), spec),
-    )
+    folder = tiny_folder(name) if scheme == "tiny" else weights_folder(name)
+    loaded = load(folder, spec, device=options.get("device", device), lora=_rank(options, spec))
     policy = LanguageModelPolicy(spec, loaded, find_rendering(rendering, loaded.tokenizer, examples))
     if "server" not in options:
         return policy
-    return _served(policy, name, options, spec)
+    _check_options(options, spec)
+    server = CompletionServer(options["server"], options.get("name", name))
+    adapters = Path(tempfile.mkdtemp(prefix="shoal-adapters-")) if _refreshes(options) else None
+    return ServedPolicy(policy, server, adapters)
 
 
 def check_policy(spec: str) -> None:
-    """The ConfigError of `open_policy`, as far as it can be told without loading or making anything."""
+    """Raises the ConfigError of `open_policy` as far as it can be known without loading or making
+    anything."""
     scheme, name, options = parse_policy(spec)
-    if scheme == "table":
-        from shoal.policy.table import TablePolicy
-
-        TablePolicy(name)
-        return
     _check_options(options, spec)
-    if scheme == "tiny":
-        from shoal.policy.tiny import check_tiny
-
+    if scheme == "table":
+        TablePolicy(name)
+    elif scheme == "tiny":
         check_tiny(name)
     else:
-        from shoal.policy.loading import check_weights
-
         check_weights(name)
 
 
 def folder_to_make(spec: str) -> Path | None:
-    """Where the model that a spec names is kept once it has been made on first use; None for those that need
-    no making, and for what names no policy at all."""
+    """The folder of a model that is made on first use; None if nothing has to be made, or if the spec names
+    no policy."""
     try:
         scheme, name, _ = parse_policy(spec)
     except ConfigError:
         return None
     if scheme == "tiny":
-        from shoal.policy.tiny import RECIPES, tiny_path
-
         return tiny_path(name) if name in RECIPES else None
-    if scheme == "local":
-        from shoal.policy.loading import unpacked_preset
-
-        return unpacked_preset(name)
-    return None
+    return unpacked_preset(name) if scheme == "local" else None
 
 
 def make_policy_folder(spec: str, tell: Callable[[float], None]) -> None:
-    """Makes what `folder_to_make` names; `tell` hears how much of it is done, from 0 to 1."""
+    """Makes the folder of `folder_to_make`; `tell` is told the part that is done, from 0 to 1."""
     scheme, name, _ = parse_policy(spec)
-    for package in ("torch", "transformers", "safetensors"):
-        import_package(package, "train", spec)
+    _import_torch(spec)
     if scheme == "tiny":
-        from shoal.policy.tiny import tiny_folder
-
         tiny_folder(name, tell)
     elif scheme == "local":
-        from shoal.policy.loading import weights_folder
-
         weights_folder(name)
 
 
 def parse_policy(spec: str) -> tuple[str, str, dict[str, str]]:
-    """Scheme, name and options of a spec; ConfigError says what is wrong with it and how one looks."""
+    """Scheme, name and options of a spec; ConfigError says what is wrong with it."""
     scheme, colon, rest = spec.strip().partition(":")
     name, _, query = rest.partition("?")
     if not colon or scheme not in SCHEMES:
@@ -129,19 +107,13 @@ def parse_policy(spec: str) -> tuple[str, str, dict[str, str]]:
     return scheme, name, options
 
 
-def _served(policy: LanguageModelPolicy, name: str, options: dict[str, str], spec: str) -> Policy:
-    """The policy with a server that samples for it; it learns here."""
-    from shoal.policy.served import CompletionServer, ServedPolicy
-
-    _check_options(options, spec)
-    refreshes = _refreshes(options)
-    server = CompletionServer(options["server"], options.get("name", name))
-    adapters = Path(tempfile.mkdtemp(prefix="shoal-adapters-")) if refreshes else None
-    return ServedPolicy(policy, server, adapters)
+def _import_torch(spec: str) -> None:
+    for package in ("torch", "transformers", "safetensors"):
+        import_package(package, "train", spec)
 
 
 def _check_options(options: dict[str, str], spec: str) -> None:
-    rank = _rank(options.get("lora", "0"), spec)
+    rank = _rank(options, spec)
     if "server" in options and _refreshes(options) and rank == 0:
         raise ConfigError(
             f"{spec!r}: a server takes over adapters only: add &lora=8, or &refresh=off to sample from the "
@@ -153,13 +125,8 @@ def _refreshes(options: dict[str, str]) -> bool:
     return options.get("refresh", "on") != "off"
 
 
-def _tiny(name: str) -> Path:
-    from shoal.policy.tiny import tiny_folder
-
-    return tiny_folder(name)
-
-
-def _rank(text: str, spec: str) -> int:
+def _rank(options: dict[str, str], spec: str) -> int:
+    text = options.get("lora", "0")
     if not text.isdecimal() or not 0 <= int(text) <= MOST_RANK:
         raise ConfigError(f"{spec!r}: lora is {text!r}: give a rank from 1 to {MOST_RANK}")
     return int(text)

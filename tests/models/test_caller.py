@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
-import time
 
 import pytest
 from hypothesis import given
@@ -24,55 +23,50 @@ from shoal.errors import (
 )
 from shoal.models import (
     Amounts,
-    Answer,
     Background,
-    Budget,
-    BudgetRecord,
     Caller,
+    ChatAnswer,
+    ChatRequest,
+    ChatSampling,
     Endpoints,
-    Ledger,
-    Limits,
-    Policy,
+    Patience,
     Price,
-    Request,
-    Sampling,
     Scripted,
+    Spending,
     Usage,
+    most_amounts,
     own_price,
     resolve,
 )
-from shoal.models.prices import FREE, UNPRICED
+from shoal.models.prices import FREE
 from shoal.models.protocol import Model
 from tests.models.server import Misbehaving
 
-REQUEST = Request.ask("Write a warrior.", sampling=Sampling(max_tokens=64, temperature=1.0, seed=5))
-QUICK = Policy(deadline=10, attempts=4, first_wait=0.01, longest_wait=0.02)
-
-
-def ledger(**limits: float) -> tuple[Ledger, list[BudgetRecord]]:
-    records: list[BudgetRecord] = []
-    return Ledger(Budget(Limits(**limits)), records.append), records  # type: ignore[arg-type]
+REQUEST = ChatRequest.ask("Write a warrior.", sampling=ChatSampling(max_tokens=64, temperature=1.0, seed=5))
+HANGS = 60.0
+"""Seconds after which a call that should have ended is taken to hang."""
+QUICK = Patience(deadline=10, attempts=4, first_wait=0.01, longest_wait=0.02)
 
 
 def call(
     model: Model,
-    book: Ledger | None = None,
-    policy: Policy = QUICK,
+    spending: Spending | None = None,
+    patience: Patience = QUICK,
     price: Price = FREE,
-    request: Request = REQUEST,
-) -> Answer:
-    caller = Caller(model, price, book, policy, Endpoints())
-    return asyncio.run(caller.call(request, random.Random(1)))
+    request: ChatRequest = REQUEST,
+) -> ChatAnswer:
+    return asyncio.run(Caller(model, price, patience, Endpoints()).call(request, random.Random(1), spending))
 
 
 def test_transient_failures_are_tried_again_and_each_attempt_counts() -> None:
-    book, records = ledger(calls=10)
+    before: list[tuple[int, int]] = []
     model = Scripted([ModelServerError("a"), ModelAnswerError("b"), ModelRateLimitError("c", 1.0), "text"])
-    answer = call(model, book)
+    spending = Spending(10, lambda number: before.append((number, len(model.asked))))
+    answer = call(model, spending)
     assert (answer.text, answer.attempts) == ("text", 4)
-    assert book.budget.spent.calls == 4
-    assert len(records) == 8
-    assert Budget.fold(book.budget.limits, records).spent == book.budget.spent
+    assert spending.spent.calls == 4
+    assert before == [(1, 0), (2, 1), (3, 2), (4, 3)], "each attempt is announced before it is sent"
+    assert spending.calls_left == 6
 
 
 @pytest.mark.parametrize(
@@ -93,18 +87,32 @@ def test_attempts_are_bounded() -> None:
 
 
 def test_an_attempt_that_reached_nobody_costs_no_call() -> None:
-    book, _ = ledger(calls=1)
-    answer = call(Scripted([ModelServerError("nobody", reached=False)] * 3 + ["text"]), book)
+    spending = Spending(1)
+    answer = call(Scripted([ModelServerError("nobody", reached=False)] * 3 + ["text"]), spending)
     assert answer.attempts == 1
-    assert book.budget.spent.calls == 1
+    assert spending.spent == Amounts(calls=1, tokens=answer.usage.total)
 
 
-def test_the_budget_ends_the_attempts() -> None:
-    book, _ = ledger(calls=2)
+def test_the_calls_that_were_given_end_the_attempts() -> None:
+    spending = Spending(2)
     model = Scripted([ModelServerError("down")] * 9)
-    with pytest.raises(BudgetError) as caught:
-        call(model, book)
-    assert len(model.asked) == caught.value.attempts == book.budget.spent.calls == 2
+    with pytest.raises(BudgetError, match="2 calls") as caught:
+        call(model, spending)
+    assert len(model.asked) == caught.value.attempts == spending.spent.calls == 2
+    assert spending.calls_left == 0
+
+
+def test_an_exception_before_an_attempt_stops_it_and_costs_nothing() -> None:
+    def refuse(number: int) -> None:
+        if number == 2:
+            raise BudgetError("the ledger is empty")
+
+    spending = Spending(5, refuse)
+    model = Scripted([ModelServerError("down"), "never"])
+    with pytest.raises(BudgetError, match="ledger") as caught:
+        call(model, spending)
+    assert len(model.asked) == caught.value.attempts == spending.spent.calls == 1
+    assert spending.calls_left == 4, "no call stays held"
 
 
 @pytest.mark.parametrize(
@@ -116,71 +124,101 @@ def test_the_budget_ends_the_attempts() -> None:
     ],
 )
 def test_what_is_not_known_to_be_free_is_booked_in_full(failure: ModelError, tokens: int | None) -> None:
-    book, _ = ledger(tokens=10_000)
+    spending = Spending()
     with pytest.raises(type(failure)):
-        call(Scripted([failure]), book, Policy(attempts=1))
-    reserved = REQUEST.most_input_tokens() + 64
-    assert book.budget.spent.tokens == (reserved if tokens is None else tokens)
-    assert book.budget.spent.calls == 1
+        call(Scripted([failure]), spending, Patience(attempts=1))
+    most = REQUEST.most_input_tokens() + 64
+    assert spending.spent == Amounts(1, most if tokens is None else tokens)
 
 
 def test_usage_that_was_not_reported_is_booked_in_full() -> None:
-    book, _ = ledger(tokens=10_000)
-    call(Scripted([Answer("x", "m", Usage(reported=False))]), book)
-    assert book.budget.spent.tokens == REQUEST.most_input_tokens() + 64
+    spending = Spending()
+    call(Scripted([ChatAnswer("x", "m", Usage(reported=False))]), spending)
+    assert spending.spent.tokens == REQUEST.most_input_tokens() + 64
 
 
-def test_money_is_reserved_at_most_and_settled_as_it_was() -> None:
-    book, records = ledger(dollars=1.0)
-    call(Scripted([Answer("x", "m", Usage(input=10, output=5))]), book, price=own_price(2.0, 8.0))
-    worst = 2 * REQUEST.most_input_tokens() + 8 * 64
-    assert records[0].amounts.microdollars == worst
-    assert book.budget.spent.microdollars == 2 * 10 + 8 * 5
+def test_money_is_booked_as_it_was_and_at_most_the_most() -> None:
+    spending, price = Spending(), own_price(2.0, 8.0)
+    call(Scripted([ChatAnswer("x", "m", Usage(input=10, output=5))]), spending, price=price)
+    assert spending.spent.microdollars == 2 * 10 + 8 * 5
+    assert most_amounts(REQUEST, price).microdollars == 2 * REQUEST.most_input_tokens() + 8 * 64
 
 
-def test_money_needs_a_price() -> None:
-    book, _ = ledger(dollars=1.0)
-    with pytest.raises(ConfigError, match="no known price"):
-        Caller(Scripted([]), UNPRICED, book)
-
-
-@given(st.integers(0, 400), st.lists(st.integers(0, 5), max_size=30), st.integers(0, 2**32))
-def test_no_sequence_of_failures_exceeds_the_budget(tokens: int, script: list[int], seed: int) -> None:
-    outcomes: list[str | Answer | ModelError] = [
+@given(st.integers(0, 8), st.lists(st.integers(0, 5), max_size=30), st.integers(0, 2**32))
+def test_no_sequence_of_failures_makes_more_calls_than_given(
+    calls: int, script: list[int], seed: int
+) -> None:
+    outcomes: list[str | ChatAnswer | ModelError] = [
         [
             "text",
             ModelServerError("a"),
             ModelTimeoutError("b"),
             ModelServerError("c", reached=False),
             ModelRateLimitError("d", 2.0),
-            Answer("e", "m", Usage(input=3, output=4)),
+            ChatAnswer("e", "m", Usage(input=3, output=4)),
         ][kind]
         for kind in script
     ]
-    book, records = ledger(calls=8, tokens=tokens, seconds=40)
+    numbers: list[int] = []
+    spending = Spending(calls, numbers.append)
     model = Scripted(outcomes)
 
     async def run() -> None:
-        caller = Caller(model, FREE, book, Policy(deadline=30, attempts=3), Endpoints())
+        caller = Caller(model, FREE, Patience(deadline=30, attempts=3), Endpoints())
         for number in range(12):
             try:
-                await caller.call(REQUEST, random.Random(seed + number))
+                await caller.call(REQUEST, random.Random(seed + number), spending)
             except ModelError:
                 continue
 
     asyncio.run(run())
-    spent = book.budget.spent
-    assert spent.calls <= 8
-    assert spent.tokens <= tokens
-    assert spent.milliseconds <= 40_000
-    assert Budget.fold(book.budget.limits, records).spent == spent
+    assert spending.spent.calls <= calls
+    assert spending.calls_left == calls - spending.spent.calls
+    assert numbers == list(range(1, len(model.asked) + 1))
+
+
+def test_overlapping_calls_share_what_was_given(server: Misbehaving) -> None:
+    pytest.importorskip("openai")
+    endpoints, numbers = Endpoints(), list[int]()
+    spending = Spending(3, numbers.append)
+    caller = Caller(remote(server, "slow", endpoints), FREE, QUICK, endpoints)
+
+    async def run() -> list[ChatAnswer | BaseException]:
+        questions = [caller.call(REQUEST, random.Random(n), spending) for n in range(6)]
+        return await asyncio.gather(*questions, return_exceptions=True)
+
+    found = asyncio.run(run())
+    assert sum(isinstance(one, ChatAnswer) for one in found) == 3
+    assert sum(isinstance(one, BudgetError) for one in found) == 3
+    assert server.calls["slow"] == spending.spent.calls == 3
+    assert sorted(numbers) == [1, 2, 3]
+
+
+def test_threads_share_what_was_given() -> None:
+    spending, granted = Spending(50), list[int]()
+
+    def work() -> None:
+        for _ in range(40):
+            try:
+                spending.begin()
+            except BudgetError:
+                continue
+            granted.append(1)
+            spending.end(Amounts(calls=1))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(granted) == spending.spent.calls == 50
 
 
 def test_a_wait_beyond_the_deadline_is_not_begun() -> None:
-    started = time.monotonic()
+    model = Scripted([ModelRateLimitError("later", retry_after=3600.0), "never"])
     with pytest.raises(ModelRateLimitError):
-        call(Scripted([ModelRateLimitError("later", retry_after=3600.0), "never"]))
-    assert time.monotonic() - started < 5
+        call(model)
+    assert len(model.asked) == 1
 
 
 def test_jitter_comes_from_the_callers_generator_only() -> None:
@@ -195,17 +233,16 @@ def test_jitter_comes_from_the_callers_generator_only() -> None:
 
 def test_a_cancelled_call_is_booked_and_nothing_stays_held(server: Misbehaving) -> None:
     pytest.importorskip("openai")
-    book, records = ledger(calls=5, tokens=10_000)
+    begun = threading.Event()
+    spending = Spending(5, lambda number: begun.set())
     model = resolve(f"{server.root}/v1#hang", environment={}, endpoints=Endpoints())
-    caller = Caller(model, FREE, book, QUICK, Endpoints())
     with Background() as background:
-        future = background.submit(caller.call(REQUEST, random.Random(1)))
-        while not records:
-            time.sleep(0.01)
+        work = Caller(model, FREE, QUICK, Endpoints()).call(REQUEST, random.Random(1), spending)
+        future = background.submit(work)
+        assert begun.wait(30)
     assert future.cancelled() or future.exception() is not None
-    assert book.budget.held == Amounts()
-    assert book.budget.spent.calls == 1
-    assert book.budget.spent.tokens == REQUEST.most_input_tokens() + 64
+    assert spending.spent == Amounts(1, REQUEST.most_input_tokens() + 64)
+    assert spending.calls_left == 4
 
 
 def remote(server: Misbehaving, name: str, endpoints: Endpoints) -> Model:
@@ -215,13 +252,13 @@ def remote(server: Misbehaving, name: str, endpoints: Endpoints) -> Model:
 
 def test_settings_are_learnt_from_refusals_and_remembered(server: Misbehaving) -> None:
     endpoints = Endpoints()
-    book, _ = ledger(calls=10)
-    caller = Caller(remote(server, "picky", endpoints), FREE, book, QUICK, endpoints)
-    first = asyncio.run(caller.call(REQUEST, random.Random(1)))
+    spending = Spending(10)
+    caller = Caller(remote(server, "picky", endpoints), FREE, QUICK, endpoints)
+    first = asyncio.run(caller.call(REQUEST, random.Random(1), spending))
     assert first.attempts == 4
     assert first.omitted == ("temperature", "seed")
-    assert book.budget.spent.calls == 4
-    again = Caller(remote(server, "picky", endpoints), FREE, book, QUICK, endpoints)
+    assert spending.spent.calls == 4
+    again = Caller(remote(server, "picky", endpoints), FREE, QUICK, endpoints)
     second = asyncio.run(again.call(REQUEST, random.Random(1)))
     assert second.attempts == 1
     assert server.seen[-1][1]["max_completion_tokens"] == 64
@@ -229,9 +266,9 @@ def test_settings_are_learnt_from_refusals_and_remembered(server: Misbehaving) -
 
 def test_calls_in_flight_learn_together(server: Misbehaving) -> None:
     endpoints = Endpoints()
-    caller = Caller(remote(server, "picky", endpoints), FREE, None, QUICK, endpoints)
+    caller = Caller(remote(server, "picky", endpoints), FREE, QUICK, endpoints)
 
-    async def run() -> list[Answer]:
+    async def run() -> list[ChatAnswer]:
         return await asyncio.gather(*(caller.call(REQUEST, random.Random(n)) for n in range(4)))
 
     assert [answer.text for answer in asyncio.run(run())] == ["MOV 0, 1"] * 4
@@ -239,7 +276,7 @@ def test_calls_in_flight_learn_together(server: Misbehaving) -> None:
 
 def test_the_bound_on_the_answer_is_never_dropped(server: Misbehaving) -> None:
     endpoints = Endpoints()
-    caller = Caller(remote(server, "no-limit", endpoints), FREE, None, QUICK, endpoints)
+    caller = Caller(remote(server, "no-limit", endpoints), FREE, QUICK, endpoints)
     with pytest.raises(ModelSettingError, match="lower max_tokens"):
         asyncio.run(caller.call(REQUEST, random.Random(1)))
     assert all({"max_tokens", "max_completion_tokens"} & set(body) for _, body in server.seen)
@@ -248,7 +285,7 @@ def test_the_bound_on_the_answer_is_never_dropped(server: Misbehaving) -> None:
 @pytest.mark.parametrize(("name", "calls"), [("busy-once", 2), ("broken-twice", 3)])
 def test_an_endpoint_that_recovers(server: Misbehaving, name: str, calls: int) -> None:
     endpoints = Endpoints()
-    caller = Caller(remote(server, name, endpoints), FREE, None, QUICK, endpoints)
+    caller = Caller(remote(server, name, endpoints), FREE, QUICK, endpoints)
     assert asyncio.run(caller.call(REQUEST, random.Random(1))).attempts == calls
 
 
@@ -257,12 +294,10 @@ def test_an_endpoint_that_recovers(server: Misbehaving, name: str, calls: int) -
 )
 def test_every_failure_ends_within_the_deadline(server: Misbehaving, name: str) -> None:
     endpoints = Endpoints()
-    policy = Policy(deadline=0.5, first_wait=0.05, attempt_seconds=0.2)
-    caller = Caller(remote(server, name, endpoints), FREE, None, policy, endpoints)
-    started = time.monotonic()
+    patience = Patience(deadline=0.5, first_wait=0.05, attempt_seconds=0.2)
+    caller = Caller(remote(server, name, endpoints), FREE, patience, endpoints)
     with pytest.raises(ModelError):
-        asyncio.run(caller.call(REQUEST, random.Random(1)))
-    assert time.monotonic() - started < 5
+        asyncio.run(asyncio.wait_for(caller.call(REQUEST, random.Random(1)), HANGS))
 
 
 def test_concurrency_is_shared_by_all_threads_of_a_process(server: Misbehaving) -> None:
@@ -271,7 +306,7 @@ def test_concurrency_is_shared_by_all_threads_of_a_process(server: Misbehaving) 
     spec = f"{server.root}/v1#slow?concurrency=2"
 
     def work() -> None:
-        caller = Caller(resolve(spec, environment={}, endpoints=endpoints), FREE, None, QUICK, endpoints)
+        caller = Caller(resolve(spec, environment={}, endpoints=endpoints), FREE, QUICK, endpoints)
 
         async def run() -> None:
             await asyncio.gather(*(caller.call(REQUEST, random.Random(n)) for n in range(4)))
@@ -291,7 +326,7 @@ def test_calls_per_minute_are_spaced(server: Misbehaving) -> None:
     endpoints = Endpoints()
     pytest.importorskip("openai")
     model = resolve(f"{server.root}/v1#fine?rpm=600", environment={}, endpoints=endpoints)
-    caller = Caller(model, FREE, None, QUICK, endpoints)
+    caller = Caller(model, FREE, QUICK, endpoints)
 
     async def run() -> None:
         await model.answer(REQUEST, timeout=5)
@@ -305,43 +340,19 @@ def test_a_turn_that_comes_too_late_costs_nothing(server: Misbehaving) -> None:
     endpoints = Endpoints()
     pytest.importorskip("openai")
     model = resolve(f"{server.root}/v1#fine?rpm=1", environment={}, endpoints=endpoints)
-    book, _ = ledger(calls=5)
-    caller = Caller(model, FREE, book, Policy(deadline=2), endpoints)
-    asyncio.run(caller.call(REQUEST, random.Random(1)))
+    spending = Spending(5)
+    caller = Caller(model, FREE, Patience(deadline=2), endpoints)
+    asyncio.run(caller.call(REQUEST, random.Random(1), spending))
     with pytest.raises(ModelTimeoutError, match="no turn left") as caught:
-        asyncio.run(caller.call(REQUEST, random.Random(1)))
+        asyncio.run(caller.call(REQUEST, random.Random(1), spending))
     assert not caught.value.reached
-    assert book.budget.spent.calls == 1
+    assert spending.spent.calls == 1
 
 
-def test_a_budget_of_seconds_shortens_the_last_attempt(server: Misbehaving) -> None:
-    endpoints = Endpoints()
-    book, _ = ledger(seconds=0.4)
-    policy = Policy(deadline=20, attempts=9, first_wait=0.0, longest_wait=0.0)
-    caller = Caller(remote(server, "hang", endpoints), FREE, book, policy, endpoints)
-    with pytest.raises(BudgetError) as caught:
-        asyncio.run(caller.call(REQUEST, random.Random(1)))
-    assert caught.value.quantity == "milliseconds"
-    assert book.budget.spent.milliseconds <= 400
-
-
-def test_time_that_calls_in_flight_hold_may_come_free() -> None:
-    book, _ = ledger(seconds=1.0)
-    number, reserved = book.reserve(Amounts(calls=1, milliseconds=120_000))
-    assert reserved.milliseconds == 1000
-    with pytest.raises(BudgetError) as caught:
-        book.reserve(Amounts(calls=1, milliseconds=120_000))
-    assert caught.value.temporary
-    book.settle(number, Amounts(calls=1, milliseconds=1000))
-    with pytest.raises(BudgetError) as caught:
-        book.reserve(Amounts(calls=1, milliseconds=120_000))
-    assert not caught.value.temporary
-
-
-def test_a_policy_is_checked() -> None:
+def test_patience_is_checked() -> None:
     with pytest.raises(ConfigError):
-        Policy(attempts=0)
+        Patience(attempts=0)
     with pytest.raises(ConfigError):
-        Policy(deadline=0)
+        Patience(deadline=0)
     with pytest.raises(ConfigError):
-        Policy(first_wait=5, longest_wait=1)
+        Patience(first_wait=5, longest_wait=1)

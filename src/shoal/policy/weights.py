@@ -1,12 +1,11 @@
-"""Opening the weights of a causal language model for training: a folder, a GGUF file or a preset.
+"""The weights of a causal language model for training: a folder, a GGUF file or a preset.
 
 Only local files are read and no code from them is executed. A GGUF file is unpacked once into the user's
-cache, as a plain model folder; it appears there whole or not at all.
+cache, as a plain model folder.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,22 +13,22 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import ConfigError
-from shoal.models.presets import PRESETS, cache_folder
+from shoal.models.cache import cache_folder, made_whole, use
+from shoal.models.presets import PRESETS, file_digest
 from shoal.models.registry import check_model, local_settings
 from shoal.models.remote import import_package
 from shoal.models.specification import Spec
-from shoal.policy.caching import made_whole
 
 CONVERSION = 1
-"""Part of the name of unpacked folders: a new number makes old ones be unpacked anew."""
+"""Part of the name of unpacked folders: with a new number all files are unpacked anew."""
 DEVICES = ("auto", "cpu", "cuda", "mps")
-CHUNK = 1 << 20
+LOCAL = {"local_files_only": True, "trust_remote_code": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """`model` is what is called, with adapters in place where `adapted` (peft's wrapper of the same) is set.
-    `ends`: the tokens that end a text; `end` the one to write. `begin`: what prompts must begin with."""
+    """`model` is called, with adapters in place where `adapted` (peft's wrapper of the same) is set. `ends`:
+    the tokens that end a text; `end`: the one to write. `begin`: the token that prompts must begin with."""
 
     folder: Path
     model: Any
@@ -41,63 +40,58 @@ class Loaded:
     room: int
 
     def trainable(self) -> list[tuple[str, Any]]:
-        """What an optimiser changes, in a fixed order."""
+        """The weights that an optimiser changes, in a fixed order."""
         return [(name, weight) for name, weight in self.model.named_parameters() if weight.requires_grad]
 
 
 def weights_folder(name: str) -> Path:
     """The model folder that `local:name` stands for, unpacked if need be."""
     preset = PRESETS.get(name)
-    if preset is not None:
-        # The digest is part of the folder's name, so the file need not be read to find what it gave.
-        folder = _unpacked(name, preset.sha256)
-        if folder.is_dir():
-            return folder
+    if preset is not None and (folder := _unpacked(name, preset.sha256)).is_dir():
+        return folder  # the digest is part of its name, so the file need not be read
     found = local_settings(Spec("local", name))
     if isinstance(found, Path):
         return found
     file = Path(found.path)
-    folder = _unpacked(found.name, _digest(file) if preset is None else preset.sha256)
+    folder = _unpacked(found.name, file_digest(file) if preset is None else preset.sha256)
     if not folder.is_dir():
         _unpack(file, folder, f"local:{name}")
     return folder
 
 
 def check_weights(name: str) -> None:
-    """ConfigError where `weights_folder` would find nothing; no file is read."""
+    """ConfigError if `weights_folder` would find nothing; no file is read."""
     preset = PRESETS.get(name)
     if preset is None or not _unpacked(name, preset.sha256).is_dir():
         check_model(f"local:{name}")
 
 
 def unpacked_preset(name: str) -> Path | None:
-    """Where the weights of `local:name` are once they are unpacked; None where `name` is no preset that is
-    installed: a file or a folder of the user's own."""
+    """The folder of the unpacked weights of `local:name`; None unless `name` is an installed preset."""
     preset = PRESETS.get(name)
     return None if preset is None or preset.find() is None else _unpacked(name, preset.sha256)
 
 
 def load(folder: Path, spec: str, *, device: str = "auto", lora: int = 0) -> Loaded:
-    """The model in a folder, ready to sample and learn; `lora` above 0 trains adapters of that rank
-    instead of the weights. ConfigError in one line says what is missing."""
+    """The model in a folder, ready to sample and learn; `lora` above 0 trains adapters of that rank instead
+    of the weights. ConfigError in one line says what is missing."""
     torch = import_package("torch", "train", spec)
     transformers = import_package("transformers", "train", spec)
     if not (folder / "config.json").is_file():
         raise ConfigError(f"{folder} has no config.json: name a folder that save_pretrained wrote")
     chosen = _choose_device(torch, device, spec)
-    # Half precision is slower than single on processors without units for it, and too coarse to hold the
-    # small steps of a whole model in training; weights that rest below adapters may be so on a card.
+    # Half precision is slower than single on processors without units for it, and too coarse for the small
+    # steps of a whole model in training. Weights that rest below adapters may have it on a card.
     half = lora > 0 and chosen.type == "cuda" and torch.cuda.is_bf16_supported()
-    options = {"local_files_only": True, "trust_remote_code": False}
     try:
         with quiet():
-            tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), **options)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(str(use(folder)), **LOCAL)
             model, info = transformers.AutoModelForCausalLM.from_pretrained(
                 str(folder),
                 dtype=torch.bfloat16 if half else torch.float32,
                 attn_implementation=_attention(transformers, folder),
                 output_loading_info=True,
-                **options,
+                **LOCAL,
             )
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
         problem = " ".join(str(error).split())[:200]
@@ -133,15 +127,14 @@ def load_like(model: Any, folder: Path, transformers: Any) -> Any:
             str(folder),
             dtype=there.dtype,
             attn_implementation=model.config._attn_implementation,
-            local_files_only=True,
-            trust_remote_code=False,
+            **LOCAL,
         )
     return found.to(there.device).eval()
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the progress bars of transformers: a command's output is its own."""
+    """Hides the progress bars of transformers: a command's output is its own."""
     logging = import_package("transformers.utils.logging", "train", "this policy")
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
@@ -153,16 +146,14 @@ def quiet() -> Iterator[None]:
 
 
 def _attention(transformers: Any, folder: Path) -> str | None:
-    """Fused attention where the architecture has it; others keep what they know."""
-    config = transformers.AutoConfig.from_pretrained(
-        str(folder), local_files_only=True, trust_remote_code=False
-    )
+    """Fused attention if the architecture has it; None: the architecture's default."""
+    config = transformers.AutoConfig.from_pretrained(str(folder), **LOCAL)
     kind = transformers.MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None)
     return "sdpa" if getattr(kind, "_supports_sdpa", False) else None
 
 
 def _is_causal(torch: Any, model: Any) -> bool:
-    """Whether a later token leaves what was computed before it alone."""
+    """Whether a later token changes nothing that was computed before it."""
     device = next(model.parameters()).device
     with torch.inference_mode():
         one, other = (
@@ -188,10 +179,9 @@ def _ends(model: Any, tokenizer: Any, folder: Path) -> tuple[int, frozenset[int]
     end = tokenizer.eos_token_id
     if end is None:
         raise ConfigError(f"{folder}: its tokenizer has no end token: set eos_token in tokenizer_config.json")
-    settings = getattr(model, "generation_config", None)
-    more = getattr(settings, "eos_token_id", None)
-    others = [] if more is None else [more] if isinstance(more, int) else list(more)
-    return int(end), frozenset(int(one) for one in [end, *others])
+    more = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
+    others = more if isinstance(more, list | tuple) else [more]
+    return int(end), frozenset(int(one) for one in (end, *others) if one is not None)
 
 
 def _adapt(model: Any, rank: int, spec: str) -> Any:
@@ -207,24 +197,22 @@ def _adapt(model: Any, rank: int, spec: str) -> Any:
 
 
 def _unpacked(name: str, digest: str) -> Path:
-    return cache_folder().parent / "policies" / f"{Path(name).name}-{digest[:16]}-{CONVERSION}"
+    return cache_folder() / "policies" / f"{Path(name).name}-{digest[:16]}-{CONVERSION}"
 
 
 def _unpack(file: Path, folder: Path, spec: str) -> None:
     transformers = import_package("transformers", "train", spec)
     import_package("gguf", "train", spec)
     torch = import_package("torch", "train", spec)
-    options = {"gguf_file": file.name, "local_files_only": True, "trust_remote_code": False}
+    source = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name, **LOCAL}
     try:
         with quiet():
-            tokenizer = transformers.AutoTokenizer.from_pretrained(str(file.parent), **options)
-            quantised = transformers.AutoModelForCausalLM.from_pretrained(
-                str(file.parent), dtype=torch.float32, **options
-            )
+            tokenizer = transformers.AutoTokenizer.from_pretrained(**source)
+            quantised = transformers.AutoModelForCausalLM.from_pretrained(dtype=torch.float32, **source)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, NotImplementedError) as error:
         problem = " ".join(str(error).split())[:200]
         raise ConfigError(f"{file} cannot be unpacked for training ({problem})") from None
-    # Weights from a GGUF file refuse to be saved as long as their config says that they are packed.
+    # transformers does not save weights whose config says that they are packed.
     config = quantised.config
     if hasattr(config, "quantization_config"):
         del config.quantization_config
@@ -234,11 +222,3 @@ def _unpack(file: Path, folder: Path, spec: str) -> None:
     with made_whole(folder) as aside, quiet():
         plain.save_pretrained(aside)
         tokenizer.save_pretrained(aside)
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()

@@ -15,7 +15,7 @@ pytest.importorskip("torch")
 
 from shoal.errors import ConfigError, ModelServerError
 from shoal.policy.base import Learning, LearningGroup, Sampling
-from shoal.policy.opening import open_policy
+from shoal.policy.specification import open_policy
 from tests.policy.small_models import make_folder
 
 
