@@ -96,18 +96,6 @@ def test_every_part_of_a_manifest_is_there() -> None:
                 assert application.load(part.name) is not None
 
 
-def test_torch_is_imported_by_policies_and_the_transformers_client_only() -> None:
-    places = {
-        str(path.relative_to(SOURCE))
-        for path, tree in modules()
-        for node in ast.walk(tree)
-        if (isinstance(node, ast.Import) and any(one.name.split(".")[0] == "torch" for one in node.names))
-        or (isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "torch")
-    }
-    assert places
-    assert all(place.startswith("policy/") or "transformers" in place for place in places), places
-
-
 def schemas() -> dict[str, frozenset[str]]:
     """The fields of every struct and dataclass, by module and class."""
     found = {}
