@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 import msgspec
+from examples.hypotenuses import Hypotenuses, Known, Legs, Search, search_legs
 
 from shoal.node import Node, NodeSettings, Reply, Stop, Threads, run_in_field
-from shoal.node.example import Hypotenuses, Known, Legs, Search, search_legs
 from shoal.runs import RunFolder, derive
 
 LIMIT = 90

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
+from examples.hypotenuses import Hypotenuses, Known, Legs, Search, Triangle, search_legs
 
 from shoal.errors import ShareRefused
 from shoal.node import Call, Delayed, Node, NodeSettings
-from shoal.node.example import Hypotenuses, Known, Legs, Search, Triangle, search_legs
 from shoal.runs import Checkpoints, JournalLike, MemoryJournal, derive
 from shoal.runs.records import Content, content_of
 from shoal.swarm.authors import Place, Received

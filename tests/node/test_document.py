@@ -7,8 +7,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from examples import hypotenuses as example
 
-from shoal.node import Inline, Node, example
+from shoal.node import Inline, Node
 from shoal.runs import MemoryJournal
 
 PAGE = Path(__file__).parents[2] / "docs" / "write-an-application.md"

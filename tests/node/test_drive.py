@@ -7,6 +7,7 @@ import threading
 import time
 
 import pytest
+from examples.hypotenuses import Hypotenuses, Known, Legs, Search, search_legs
 
 from shoal.node import (
     Inline,
@@ -19,7 +20,6 @@ from shoal.node import (
     run_in_threads,
     run_in_turns,
 )
-from shoal.node.example import Hypotenuses, Known, Legs, Search, search_legs
 from shoal.runs import MemoryJournal
 from shoal.runs.records import Shared, Stopped, VerdictGiven
 from shoal.swarm import Exchange, ExchangeSettings, Identity, LiveExchange, MemoryHub

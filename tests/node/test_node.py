@@ -4,10 +4,10 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 import pytest
+from examples.hypotenuses import Hypotenuses, Known, Legs, Search, Triangle, search_legs
 
 from shoal.errors import RunError, ShoalError
 from shoal.node import NodeSettings, Reply, Turn, Verdict
-from shoal.node.example import Hypotenuses, Known, Legs, Search, Triangle, search_legs
 from shoal.runs import MemoryJournal, sum_up
 from shoal.runs.records import Answered, Arrived, Asked, Missed, Shared, VerdictGiven
 from shoal.swarm.authors import Received

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from examples.hypotenuses import Hypotenuses, Known, Legs, Search, Triangle
+
 from shoal.node import Call, GiveUp, Node, NodeSettings, Proposal, Turn
-from shoal.node.example import Hypotenuses, Known, Legs, Search, Triangle
 from shoal.runs import MemoryJournal, sum_up
 from shoal.runs.records import Missed, Shared
 from tests.node.scripted import ScriptedExchange, contents, journal_of, make_node, run

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from examples.hypotenuses import Hypotenuses, Known, Legs, Search, Triangle, search_legs
 
 from shoal.errors import RunError
 from shoal.node import Node, Reply, Turn
-from shoal.node.example import Hypotenuses, Known, Legs, Search, Triangle, search_legs
 from shoal.runs import Checkpoints, Ledger, MemoryJournal, sum_up
 from shoal.runs.records import Arrived, Asked, Shared, Started
 from tests.node.scripted import (

@@ -53,8 +53,9 @@ def generator(*parts: int | str) -> random.Random:
 
 
 def node_in(journal, exchange, outside, seed: int, look_ahead: int, limit: int, budget: int):
+    from examples.hypotenuses import Hypotenuses
+
     from shoal.node import Node, NodeSettings
-    from shoal.node.example import Hypotenuses
 
     settings = NodeSettings(look_ahead=look_ahead, budget={"searches": budget})
     return Node(
@@ -82,8 +83,9 @@ def outcome(node) -> tuple[bytes, int]:
 def test_a_node_with_nothing_gathered_is_the_plain_loop(
     tmp_path: Path, look_ahead: int, seed: int, budget: int, company: str
 ) -> None:
+    from examples.hypotenuses import Hypotenuses, search_legs
+
     from shoal.node import Delayed, run_in_turns
-    from shoal.node.example import Hypotenuses, search_legs
     from shoal.runs import Journal
     from shoal.swarm import Exchange, ExchangeSettings, Identity, MemoryHub
     from tests.node.scripted import ScriptedExchange

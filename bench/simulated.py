@@ -1,6 +1,6 @@
 """Swarms of a thousand real nodes in one process: training and search, with losses, churn and liars.
 
-    python -m shoal.lab.simulated            # both, 1,000 nodes, ten rounds each
+    python -m bench.simulated            # both, 1,000 nodes, ten rounds each
 
 The nodes are those of the field: the same loop, trainer or searcher, exchange and repair. Policies are
 tables of answers, programs come from builtin mutators, and time is virtual. Same seed, same swarm.

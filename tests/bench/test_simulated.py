@@ -1,11 +1,10 @@
-"""Many real nodes in one process: the small form of what `python -m shoal.lab.simulated` does with a thousand."""
+"""Many real nodes in one process: the small form of what `python -m bench.simulated` does with a thousand."""
 
 from __future__ import annotations
 
 import msgspec
 import pytest
-
-from shoal.lab.simulated import play
+from bench.simulated import play
 
 
 @pytest.mark.parametrize(("application", "nodes"), [("train", 24), ("evolve", 8)])
