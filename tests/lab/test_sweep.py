@@ -15,8 +15,7 @@ from shoal.lab.arm import run_arm
 from shoal.lab.experiment import Experiment, Plan
 from shoal.lab.running import run_trials
 from shoal.lab.sweep import FAMILIES, Pair, SweepSettings, pairs, plan_sweep
-from shoal.lab.sweep_findings import sweep_findings
-from shoal.lab.sweep_measures import MEASURES, held_out_by_completions, held_out_curve
+from shoal.lab.sweep_findings import MEASURES, held_out_by_completions, held_out_curve, sweep_findings
 from shoal.node.drive import Stop
 from shoal.runs.results import Results
 from shoal.runs.training import TrainSummary

@@ -5,22 +5,28 @@ The same summaries give the same findings. A half-done comparison has findings t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from shoal.lab.experiment import Experiment
-from shoal.lab.measures import CURVES, MEASURES
-from shoal.lab.outcomes import Summaries, arm_results, common_settings, present, read_summaries
 from shoal.lab.tables import (
     BySeed,
+    Measure,
+    Summaries,
+    arm_results,
     best_group,
     best_of,
+    common_settings,
     curve,
     difference,
+    effort,
     mean_group,
     mean_of,
     mean_points,
+    outcome,
+    present,
+    read_summaries,
     sentence,
     too_few,
     values_of,
@@ -37,7 +43,7 @@ from shoal.runs.results import (
     Metric,
     Results,
 )
-from shoal.runs.search import Placed, SearchSummary
+from shoal.runs.search import Placed, SearchPoint, SearchSummary
 
 OURS = "heterogeneous"
 BASELINES = ("solo", "homogeneous")
@@ -185,3 +191,59 @@ def _best(arms: Sequence[ArmResults], summaries: Summaries[SearchSummary]) -> Ex
     arm, seed, summary = max(runs, key=lambda run: run[2].best_common)
     contest = summary.held_out and msgspec.structs.replace(summary.held_out, per_opponent=[])
     return Exhibit(arm.title, seed, summary.best_common, summary.best_source, contest)
+
+
+def _generality(summary: SearchSummary) -> float | None:
+    return None if summary.held_out is None else summary.held_out.points_percent
+
+
+def _valid(summary: SearchSummary) -> float | None:
+    answers = sum(node.proposals for node in summary.nodes)
+    return 100 * sum(node.valid for node in summary.nodes) / answers if answers else None
+
+
+def _cost(summary: SearchSummary) -> float | None:
+    return None if summary.microdollars is None else summary.microdollars / 1e6
+
+
+# fmt: off
+MEASURES: tuple[Measure[SearchSummary], ...] = (
+    outcome("coverage_common", "common coverage", unit="%", digits=1,
+        of=lambda summary: 100 * summary.coverage_common,
+        meaning="Share of the cells that are filled when every elite is evaluated anew, fitness and "
+                "measures, against one set of opponents that is the same for all arms."),
+    outcome("qd_score_common", "common QD-score", of=lambda summary: summary.qd_score_common,
+        meaning="Sum of the elites' fitness, evaluated in the same way."),
+    outcome("best_common", "best common fitness", of=lambda summary: summary.best_common, digits=3,
+        meaning="Greatest fitness, evaluated in the same way."),
+    outcome("generality", "generality", of=_generality, unit="%", digits=1,
+        meaning="Points of the program that is best by common fitness, alone against each held-out "
+                "program: three for a win, one for a tie, in percent of the most. Without a held-out "
+                "folder these are the starters, which the common opponents are drawn from: then it is no "
+                "test on unseen programs."),
+    outcome("coverage", "raw coverage", of=lambda summary: 100 * summary.coverage, unit="%", digits=1,
+        meaning="Share of the cells that are filled, by what each node measured. The paper's number."),
+    outcome("qd_score", "raw QD-score", of=lambda summary: summary.qd_score,
+        meaning="Sum of fitness as each node measured it. Fitness grows with the number of opponents, and "
+                "nodes that share have more of them: arms do not compare by it. The paper's number."),
+    outcome("best", "best raw fitness", of=lambda summary: summary.best, digits=3,
+        meaning="Greatest fitness as its node measured it. It grows in the same way."),
+    effort("valid", "valid", of=_valid, unit="%", digits=1,
+        meaning="Share of the models' answers that are programs."),
+    effort("calls", "calls", of=lambda summary: summary.calls,
+        meaning="Calls of models, all nodes together."),
+    effort("tokens", "tokens", of=lambda summary: summary.tokens,
+        meaning="Tokens into and out of the models."),
+    effort("simulations", "simulations", of=lambda summary: summary.simulations,
+        meaning="Rounds that the search played to evaluate programs."),
+    effort("shared", "shared", of=lambda summary: summary.shared_bytes / 1000, unit="kB", digits=1,
+        meaning="What the nodes sent one another."),
+    effort("cost", "cost", of=_cost, unit="USD", digits=4,
+        meaning="Price of the calls, where it is known."),
+)
+# fmt: on
+
+CURVES: dict[str, Callable[[SearchPoint], float]] = {
+    "coverage": lambda point: 100 * point.coverage,
+    "qd_score": lambda point: point.qd_score,
+}

@@ -5,24 +5,34 @@ The same summaries give the same findings. A half-done sweep has findings too; w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import statistics
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from shoal.lab.experiment import Arm, Experiment, Plan
-from shoal.lab.outcomes import Summaries, arm_results, common_settings, present, read_summaries
 from shoal.lab.sweep import pairs
-from shoal.lab.sweep_measures import (
-    MEASURES,
-    batch_curve,
-    held_out_by_completions,
-    held_out_curve,
-    local_curve,
+from shoal.lab.tables import (
+    Measure,
+    Points,
+    Summaries,
+    arm_results,
+    common_settings,
+    curve,
+    difference,
+    effort,
+    mean_points,
+    outcome,
+    present,
+    read_summaries,
+    sentence,
+    too_few,
+    values_of,
 )
-from shoal.lab.tables import curve, difference, sentence, too_few, values_of
 from shoal.runs.results import ArmResults, Chart, Curve, Difference, Made, Metric, Results
-from shoal.runs.training import TrainSummary
+from shoal.runs.training import TrainNodeSummary, TrainSummary
 from shoal.train.settings import TrainSettings
+from shoal.train.summary import LEVELS, smoothed
 
 HEADLINES = ("held_out", "local_end", "local_mean", "largest_fall", "oscillation", "cumulative")
 """The metrics whose differences are told in sentences; those that compare first."""
@@ -144,3 +154,153 @@ def _curves(plan: Plan, summaries: Summaries[TrainSummary]) -> list[Curve]:
             drawn = [curve(f"{kind}-{part}", arm.title, points) for kind, points in lines.items()]
             found += [one for one in drawn if one is not None]
     return found
+
+
+SMOOTHED_SHARE, LEAST_SMOOTHED = 20, 5
+"""Local and batch rewards are drawn as moving means over a twentieth of the steps, at least five."""
+
+
+def trained(summary: TrainSummary) -> list[TrainNodeSummary]:
+    return [node for node in summary.nodes if node.trains]
+
+
+def _percent(value: float | None) -> float | None:
+    return None if value is None else 100 * value
+
+
+def _rise(summary: TrainSummary) -> float | None:
+    if summary.reward_held_out is None or summary.reward_held_out_first is None:
+        return None
+    return 100 * (summary.reward_held_out - summary.reward_held_out_first)
+
+
+def _per_step(reward: Callable[[TrainNodeSummary], float]) -> Callable[[TrainSummary], float | None]:
+    def mean(summary: TrainSummary) -> float | None:
+        steps = sum(node.steps for node in trained(summary))
+        return 100 * sum(map(reward, trained(summary))) / steps if steps else None
+
+    return mean
+
+
+def _share(
+    part: Callable[[TrainNodeSummary], int], whole: Callable[[TrainNodeSummary], int]
+) -> Callable[[TrainSummary], float | None]:
+    def share(summary: TrainSummary) -> float | None:
+        total = sum(map(whole, summary.nodes))
+        return 100 * sum(map(part, summary.nodes)) / total if total else None
+
+    return share
+
+
+def _tokens_to(level: float) -> Callable[[TrainSummary], float | None]:
+    def tokens(summary: TrainSummary) -> float | None:
+        found = [[cost.tokens for cost in node.costs if cost.reward == level] for node in trained(summary)]
+        return statistics.fmean(one[0] for one in found) if found and all(found) else None
+
+    return tokens
+
+
+# fmt: off
+MEASURES: tuple[Measure[TrainSummary], ...] = (
+    outcome("held_out", "held-out reward", unit="%", digits=1,
+        of=lambda summary: _percent(summary.reward_held_out),
+        meaning="Greedy answers to tasks that are the same for all nodes, steps and arms, at the end, mean "
+                "over nodes. Nothing is trained on them: this is what arms compare by."),
+    outcome("held_out_rise", "held-out rise", of=_rise, unit="%", digits=1,
+        meaning="The same less what it was before the first step."),
+    outcome("local_end", "final local reward", unit="%", digits=1,
+        of=lambda summary: _percent(summary.reward_local),
+        meaning="Mean over a node's own completions of its last 10 steps. No filter touches it."),
+    outcome("local_mean", "mean local reward", unit="%", digits=1,
+        of=_per_step(lambda node: node.reward_local_cumulative),
+        meaning="The same over all steps of the run."),
+    outcome("largest_fall", "largest fall", unit="points", digits=1, better="less",
+        of=lambda summary: _percent(summary.largest_fall),
+        meaning="How far the held-out reward of some node fell at most below what it had been: forgetting."),
+    outcome("oscillation", "oscillation", unit="points", better="less",
+        of=lambda summary: _percent(summary.oscillation),
+        meaning="Standard deviation of the smoothed local reward over the second half of a run, mean over "
+                "nodes. A mean over fewer own groups is noisier, so it grows as I falls: compare 4/4 with "
+                "4/0."),
+    outcome("cumulative", "cumulative reward (biased)", digits=1, better="",
+        of=lambda summary: summary.reward_cumulative,
+        meaning="The paper's number: over nodes and steps, the sum of the mean reward of own and foreign "
+                "groups. Foreign groups are kept only if some of their completions are right and some "
+                "wrong, which lifts it before anything is learnt, and it grows with the number of steps: "
+                "more is not called better."),
+    outcome("batch_mean", "mean batch reward (biased)", unit="%", digits=1, better="",
+        of=_per_step(lambda node: node.reward_cumulative),
+        meaning="The same per node and step."),
+    outcome("cumulative_local", "cumulative local reward", digits=1,
+        of=lambda summary: sum(node.reward_local_cumulative for node in trained(summary)),
+        meaning="Over nodes and steps, the sum of the mean reward of own completions. It grows with the "
+                "number of steps."),
+    outcome("spreading_delay", "spreading delay", unit="steps", digits=1, better="less",
+        of=lambda summary: summary.spreading.median_delay,
+        meaning="Median of the steps from the first node that solved a held-out task to each other node "
+                "that came to solve it. Those that never did are not in it."),
+    outcome("spreading_reach", "spreading reach", unit="%", digits=1,
+        of=lambda summary: _percent(summary.spreading.reached_all),
+        meaning="Share of the held-out tasks that some node solved, and not all at once, which every node "
+                "solved at some time."),
+    effort("tokens", "tokens", of=lambda summary: summary.tokens,
+        meaning="Tokens generated for training, all nodes together."),
+    effort("own_groups", "own groups", of=lambda summary: sum(node.own_groups for node in summary.nodes),
+        meaning="Groups of completions that the nodes sampled."),
+    effort("own_informative", "informative own groups", unit="%", digits=1,
+        of=_share(lambda node: node.own_informative, lambda node: node.own_groups),
+        meaning="Share of own groups with both right and wrong completions; from others nothing can be "
+                "learnt."),
+    effort("foreign_used", "foreign groups used",
+        of=lambda summary: sum(node.foreign_used for node in summary.nodes),
+        meaning="Groups of others that were trained on."),
+    effort("foreign_informative", "informative foreign groups", unit="%", digits=1,
+        of=_share(lambda node: node.foreign_informative, lambda node: node.foreign_verified),
+        meaning="Share of the foreign groups that were verified and could be learnt from."),
+    effort("cpu", "processor time", of=lambda summary: summary.cpu, unit="s", digits=1,
+        meaning="Of all nodes; as measured, so it differs from run to run."),
+    *(
+        effort(f"tokens_to_{100 * level:.0f}", f"tokens to {100 * level:.0f} %", better="less",
+            of=_tokens_to(level),
+            meaning="Tokens that a node had generated when an evaluation first showed this held-out "
+                    "reward, mean over nodes; only of runs in which all nodes reached it, so few runs "
+                    "count against an arm.")
+        for level in LEVELS
+    ),
+)
+# fmt: on
+
+
+def over_nodes(
+    summary: TrainSummary, points: Callable[[TrainNodeSummary], Sequence[tuple[int, float]]]
+) -> Points:
+    """A curve of all training nodes: the mean at each step, in percent."""
+    runs = [[(float(step), 100 * value) for step, value in points(node)] for node in trained(summary)]
+    return mean_points([run for run in runs if run])
+
+
+def held_out_curve(summary: TrainSummary) -> Points:
+    return over_nodes(summary, lambda node: node.curve_held_out)
+
+
+def local_curve(summary: TrainSummary) -> Points:
+    return _smooth(over_nodes(summary, lambda node: node.curve_local))
+
+
+def batch_curve(summary: TrainSummary) -> Points:
+    return _smooth(over_nodes(summary, lambda node: node.curve_batch))
+
+
+def held_out_by_completions(summary: TrainSummary, group: int) -> Points:
+    """The held-out curve along what was generated: the completions of all nodes up to each step."""
+    steps = max((node.steps for node in summary.nodes), default=0)
+    if not steps:
+        return []
+    per_step = sum(node.own_groups for node in summary.nodes) * group / steps
+    return [(step * per_step, value) for step, value in held_out_curve(summary)]
+
+
+def _smooth(points: Points) -> Points:
+    window = max(LEAST_SMOOTHED, len(points) // SMOOTHED_SHARE)
+    values = smoothed([value for _, value in points], window)
+    return [(step, value) for (step, _), value in zip(points, values, strict=True)]

@@ -7,10 +7,14 @@ absent, and a row is made of the seeds that all of its parts have.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
+import msgspec
+
+from shoal.lab.experiment import Experiment, Plan
 from shoal.lab.statistics import FEWEST_RUNS, estimate, paired_difference, superiority, verdict
-from shoal.runs.results import ArmResults, Curve, Difference, Estimate, Group, Metric
+from shoal.runs.results import ArmResults, Curve, Difference, Estimate, Group, Metric, RunValues
 
 BySeed = Mapping[int, float]
 MOST_CURVE_POINTS = 60
@@ -150,3 +154,87 @@ def _aligned(runs: Sequence[Points]) -> list[tuple[float, list[float]]]:
     return [
         (x, [run[bisect_right(xs, x) - 1][1] for run, xs in zip(runs, places, strict=True)]) for x in grid
     ]
+
+
+SummaryOf = TypeVar("SummaryOf", bound=msgspec.Struct)
+Summaries = Mapping[str, Mapping[int, SummaryOf]]
+"""By arm and seed. Every arm is there, with the seeds that are finished."""
+
+
+class Measure(NamedTuple, Generic[SummaryOf]):
+    """A metric, and how a run's summary gives it; None where the run has none."""
+
+    metric: Metric
+    of: Callable[[SummaryOf], float | None]
+
+
+def outcome(
+    name: str,
+    title: str,
+    of: Callable[[Any], float | None],
+    meaning: str,
+    unit: str = "",
+    digits: int = 2,
+    better: str = "greater",
+) -> Measure[Any]:
+    """A result of a run."""
+    return Measure(Metric(name, title, meaning, unit, digits, better, "outcome"), of)
+
+
+def effort(
+    name: str,
+    title: str,
+    of: Callable[[Any], float | None],
+    meaning: str,
+    unit: str = "",
+    digits: int = 0,
+    better: str = "",
+) -> Measure[Any]:
+    """A cost of a run."""
+    return Measure(Metric(name, title, meaning, unit, digits, better, "effort"), of)
+
+
+def present(
+    measures: Iterable[Measure[SummaryOf]], summaries: Summaries[SummaryOf]
+) -> list[Measure[SummaryOf]]:
+    """Those that some run has."""
+    runs = [summary for by_seed in summaries.values() for summary in by_seed.values()]
+    return [one for one in measures if any(one.of(summary) is not None for summary in runs)]
+
+
+def read_summaries(
+    experiment: Experiment, kind: type[SummaryOf]
+) -> tuple[dict[str, dict[int, SummaryOf]], float]:
+    """The summaries of the finished runs, and the seconds of work that are in them."""
+    summaries: dict[str, dict[int, SummaryOf]] = {arm.name: {} for arm in experiment.plan.arms}
+    seconds = 0.0
+    for trial in experiment.trials():
+        if found := experiment.outcome(trial.arm, trial.seed):
+            summaries[trial.arm][trial.seed] = msgspec.json.decode(found.result, type=kind)
+            seconds += found.seconds
+    return summaries, round(seconds, 1)
+
+
+def arm_results(
+    plan: Plan, summaries: Summaries[SummaryOf], measures: Sequence[Measure[SummaryOf]]
+) -> list[ArmResults]:
+    """Every arm of the plan, with the values of its runs and their estimates."""
+    arms = []
+    for arm in plan.arms:
+        runs = [
+            RunValues(seed, {one.metric.name: one.of(summary) for one in measures})
+            for seed, summary in summaries[arm.name].items()
+        ]
+        bare = ArmResults(arm.name, arm.title, arm.family, runs, {})
+        values = {one.metric.name: values_of(bare, one.metric.name) for one in measures}
+        arms.append(msgspec.structs.replace(bare, estimates=estimates_of(values)))
+    return arms
+
+
+def common_settings(plan: Plan) -> dict[str, Any]:
+    """The settings that are the same in all arms."""
+    return {
+        key: value
+        for key, value in plan.arms[0].settings.items()
+        if all(arm.settings.get(key) == value for arm in plan.arms)
+    }
