@@ -1,19 +1,30 @@
-"""Names of a package that are loaded when first used, so that importing it loads none of its modules."""
+"""Public names of a package, loaded when first used, so that importing it loads none of its modules.
+
+The names stand once, in the package's stub `__init__.pyi`, where type checkers read them too:
+
+    from shoal.tasks.family import Family as Family, Puzzle as Puzzle
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
-def lazily(package: str, modules: Mapping[str, tuple[str, ...]]) -> tuple[list[str], Callable[[str], Any]]:
-    """`__all__` and `__getattr__` of a package, from the public names of each of its modules."""
-    places = {name: module for module, names in modules.items() for name in names}
+def lazily(package: str, file: str) -> tuple[list[str], Callable[[str], Any]]:
+    """`__all__` and `__getattr__` of the package whose `__init__.py` is `file`."""
+    places: dict[str, str] = {}
+    stub = Path(file).with_suffix(".pyi").read_text(encoding="utf-8")
+    for statement in stub.replace("(", " ").replace(")", " ").split("from ")[1:]:
+        module, _, names = statement.partition(" import ")
+        names = names.partition("\n\n")[0]  # behind an empty line stand other declarations
+        places |= {name.split()[-1]: module for name in names.split(",") if name.strip()}
 
     def load(name: str) -> Any:
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{places[name]}"), name)
+        return getattr(import_module(places[name]), name)
 
     return sorted(places), load

@@ -18,8 +18,7 @@ from shoal.node import Stop
 from shoal.runs import RunFolder, to_toml
 from shoal.runs.search import Placed
 from tests.cli.conftest import Shoal
-from tests.processes import shoal as run_shoal
-from tests.processes import started, turns_of, wait_until
+from tests.processes import shoal as run_shoal, started, turns_of, wait_until
 
 __all__ = ["started"]
 

@@ -10,8 +10,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from shoal.corewar import Settings, Warrior, assemble, fight, fight_all, hill, starter_set
 from shoal.corewar.battle import Result

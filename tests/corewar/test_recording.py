@@ -6,8 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from shoal.corewar import Recording, Settings, assemble, fight, hill, record, snapshot, starter_set
 from shoal.corewar.mars import reference

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from shoal.corewar.instruction import Instruction, Mode, Modifier, Opcode
 from shoal.corewar.redcode import assemble, disassemble, listing

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
-from hypothesis import given, settings
-from hypothesis import strategies as some
+from hypothesis import given, settings, strategies as some
 
 from shoal.dashboard.authors import Authors
 from shoal.dashboard.messages import Cursor, message

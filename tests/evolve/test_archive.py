@@ -6,8 +6,7 @@ import random
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from shoal.errors import ConfigError, DomainError, RunError
 from shoal.evolve import MIXED, Archive, Axis, Elite, Evaluation, cell_of, load

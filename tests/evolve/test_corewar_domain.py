@@ -6,7 +6,7 @@ import pytest
 
 from shoal.corewar import assemble, fight, hill
 from shoal.errors import CandidateError, ConfigError, DomainError
-from shoal.evolve import Archive, Candidate, Origin, elite_of, find_domain, generality
+from shoal.evolve import Archive, Candidate, Origin, elite_of, generality, open_domain
 from shoal.evolve.conformance import check_domain
 from shoal.evolve.domains.corewar import CoreWar
 
@@ -110,7 +110,7 @@ def test_duels_and_generality(domain: CoreWar) -> None:
 
 
 def test_other_axes_and_the_registry() -> None:
-    domain = find_domain("corewar", {"axes": ["length", "opcodes"]})
+    domain = open_domain("corewar", {"axes": ["length", "opcodes"]})
     candidate = domain.parse(SPLITTER)
     (found,) = domain.evaluate([candidate], [], rounds=1)
     archive = Archive(domain.axes, found.evaluator)

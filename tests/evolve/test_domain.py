@@ -19,7 +19,7 @@ from shoal.evolve import (
     choose_opponents,
     domain_names,
     elite_of,
-    find_domain,
+    open_domain,
     registry,
 )
 from shoal.evolve.conformance import (
@@ -197,15 +197,15 @@ READY = Words()
 
 
 def test_an_instance_is_taken_as_it_is() -> None:
-    assert find_domain("tests.evolve.test_domain:READY") is READY
+    assert open_domain("tests.evolve.test_domain:READY") is READY
     with pytest.raises(ConfigError, match="an instance takes no options"):
-        find_domain("tests.evolve.test_domain:READY", {"lenient": True})
+        open_domain("tests.evolve.test_domain:READY", {"lenient": True})
 
 
 def test_domains_are_found_by_name_or_by_path() -> None:
     assert "corewar" in domain_names()
-    assert find_domain("corewar").name == "corewar"
-    assert isinstance(find_domain("tests.evolve.test_domain:Words"), Words)
+    assert open_domain("corewar").name == "corewar"
+    assert isinstance(open_domain("tests.evolve.test_domain:Words"), Words)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_domains_are_found_by_name_or_by_path() -> None:
 )
 def test_a_name_that_does_not_work_says_what_to_do(name: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        find_domain(name)
+        open_domain(name)
 
 
 def test_entry_points_register_domains_and_clashes_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,10 +233,10 @@ def test_entry_points_register_domains_and_clashes_are_named(monkeypatch: pytest
         EntryPoint("corewar", "elsewhere:CoreWar", registry.GROUP),
     ]
     monkeypatch.setattr(registry, "entry_points", lambda group: entries)
-    assert find_domain("words").name == "words"
+    assert open_domain("words").name == "words"
     assert domain_names() == ["corewar", "words"]
     with pytest.raises(ConfigError, match="more than once"):
-        find_domain("corewar")
+        open_domain("corewar")
 
 
 class TwoFaced(Words):

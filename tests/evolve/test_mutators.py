@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from shoal.corewar import (
     Instruction,
@@ -22,7 +21,7 @@ from shoal.corewar import (
     starter_source,
 )
 from shoal.errors import ConfigError
-from shoal.evolve import Archive, elite_of, find_domain
+from shoal.evolve import Archive, elite_of, open_domain
 from shoal.evolve.mutators import builtin_mutators
 from shoal.evolve.mutators.editing import CHANGES, Program, edit
 from shoal.evolve.mutators.style import imp_step, step
@@ -150,7 +149,7 @@ def test_steps() -> None:
 
 def test_styles_fill_different_cells() -> None:
     """Different priors in miniature: no two of these styles fill the same cells with programs from scratch."""
-    domain = find_domain("corewar")
+    domain = open_domain("corewar")
     opponents = [domain.parse(domain.starters()[name]) for name in ("imp", "dwarf", "paper")]
     evaluator = domain.evaluator(opponents, seed=1, rounds=2)
     cells = {}

@@ -11,7 +11,7 @@ from shoal.corewar import Modifier, Opcode, assemble, hill
 from shoal.corewar.instruction import MODE_SYMBOLS
 from shoal.corewar.redcode import assemble_with_warnings
 from shoal.errors import ConfigError
-from shoal.evolve import Template, find_domain
+from shoal.evolve import Template, open_domain
 from shoal.evolve.domains.corewar import CoreWar
 from shoal.evolve.prompts import PROGRAM_SHOWN, generic_prompts, load_prompts, load_template, redcode_grammar
 from tests.evolve.gbnf import draw, rules_of
@@ -25,7 +25,7 @@ def test_the_examples_of_the_reference_assemble_and_live(brief: bool, examples: 
     assert (len(text) < 800) == brief
     blocks = re.findall(r"```redcode\n(.*?)```", text, re.DOTALL)
     assert len(blocks) >= examples
-    domain = find_domain("corewar")
+    domain = open_domain("corewar")
     for block in blocks:
         assert assemble_with_warnings(block).warnings == ()
         (alone,) = domain.evaluate([domain.parse(block)], [], rounds=1)
@@ -113,7 +113,7 @@ def test_generic_prompts_have_their_places() -> None:
 def test_every_sentence_of_the_grammar_assembles() -> None:
     rules = rules_of(redcode_grammar())
     rng = random.Random(1)
-    domain = find_domain("corewar")
+    domain = open_domain("corewar")
     seen: set[str] = set()
     for _ in range(60):
         text = draw(rules, rng)
@@ -127,7 +127,7 @@ def test_every_sentence_of_the_grammar_assembles() -> None:
 def test_a_sentence_that_was_cut_off_is_still_read() -> None:
     rules = rules_of(redcode_grammar())
     rng = random.Random(2)
-    domain = find_domain("corewar")
+    domain = open_domain("corewar")
     for _ in range(40):
         text = draw(rules, rng)
         first = text.index("\n", text.index(".")) + 1

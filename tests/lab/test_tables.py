@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from shoal.lab.tables import MOST_CURVE_POINTS, curve, difference, mean_of, mean_points, sentence
 from shoal.runs.results import Metric

@@ -7,8 +7,7 @@ import random
 import threading
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from shoal.errors import (
     BudgetError,
@@ -35,8 +34,8 @@ from shoal.models import (
     Spending,
     Usage,
     most_amounts,
+    open_model,
     own_price,
-    resolve,
 )
 from shoal.models.prices import FREE
 from shoal.models.protocol import Model
@@ -235,7 +234,7 @@ def test_a_cancelled_call_is_booked_and_nothing_stays_held(server: Misbehaving) 
     pytest.importorskip("openai")
     begun = threading.Event()
     spending = Spending(5, lambda number: begun.set())
-    model = resolve(f"{server.root}/v1#hang", environment={}, endpoints=Endpoints())
+    model = open_model(f"{server.root}/v1#hang", environment={}, endpoints=Endpoints())
     with Background() as background:
         work = Caller(model, FREE, QUICK, Endpoints()).call(REQUEST, random.Random(1), spending)
         future = background.submit(work)
@@ -247,7 +246,7 @@ def test_a_cancelled_call_is_booked_and_nothing_stays_held(server: Misbehaving) 
 
 def remote(server: Misbehaving, name: str, endpoints: Endpoints) -> Model:
     pytest.importorskip("openai")
-    return resolve(f"{server.root}/v1#{name}", environment={}, endpoints=endpoints)
+    return open_model(f"{server.root}/v1#{name}", environment={}, endpoints=endpoints)
 
 
 def test_settings_are_learnt_from_refusals_and_remembered(server: Misbehaving) -> None:
@@ -306,7 +305,7 @@ def test_concurrency_is_shared_by_all_threads_of_a_process(server: Misbehaving) 
     spec = f"{server.root}/v1#slow?concurrency=2"
 
     def work() -> None:
-        caller = Caller(resolve(spec, environment={}, endpoints=endpoints), FREE, QUICK, endpoints)
+        caller = Caller(open_model(spec, environment={}, endpoints=endpoints), FREE, QUICK, endpoints)
 
         async def run() -> None:
             await asyncio.gather(*(caller.call(REQUEST, random.Random(n)) for n in range(4)))
@@ -325,7 +324,7 @@ def test_concurrency_is_shared_by_all_threads_of_a_process(server: Misbehaving) 
 def test_calls_per_minute_are_spaced(server: Misbehaving) -> None:
     endpoints = Endpoints()
     pytest.importorskip("openai")
-    model = resolve(f"{server.root}/v1#fine?rpm=600", environment={}, endpoints=endpoints)
+    model = open_model(f"{server.root}/v1#fine?rpm=600", environment={}, endpoints=endpoints)
     caller = Caller(model, FREE, QUICK, endpoints)
 
     async def run() -> None:
@@ -339,7 +338,7 @@ def test_calls_per_minute_are_spaced(server: Misbehaving) -> None:
 def test_a_turn_that_comes_too_late_costs_nothing(server: Misbehaving) -> None:
     endpoints = Endpoints()
     pytest.importorskip("openai")
-    model = resolve(f"{server.root}/v1#fine?rpm=1", environment={}, endpoints=endpoints)
+    model = open_model(f"{server.root}/v1#fine?rpm=1", environment={}, endpoints=endpoints)
     spending = Spending(5)
     caller = Caller(model, FREE, Patience(deadline=2), endpoints)
     asyncio.run(caller.call(REQUEST, random.Random(1), spending))

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from shoal.errors import (
     CassetteError,
@@ -36,9 +35,9 @@ from shoal.models import (
     Scripted,
     Spending,
     Usage,
+    open_model,
     parse_spec,
     price_for,
-    resolve,
 )
 from shoal.models.prices import FREE
 
@@ -89,7 +88,7 @@ def test_a_replay_equals_the_recorded_run(
     if not order:
         return
     for _ in range(2):
-        assert run(resolve("fake:scripted", replay=path), order) == recorded
+        assert run(open_model("fake:scripted", replay=path), order) == recorded
     Cassette.at(path).close()
 
 
@@ -98,40 +97,40 @@ def test_calls_are_found_by_content_and_number_not_by_order(tmp_path: Path) -> N
     model = Recording(Scripted(["a", "b", "c"]), Cassette.at(path))
     for number in (1, 2, 1):
         model.answer_now(ask(number))
-    replayed = resolve(f"cassette:{path}")
+    replayed = open_model(f"cassette:{path}")
     texts = [asyncio.run(replayed.answer(ask(number), timeout=1)).text for number in (1, 1, 2)]
     assert texts == ["a", "c", "b"]
 
 
 def test_a_miss_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
-    resolve("fake:hello", record=path).answer_now(ask(1))  # type: ignore[attr-defined]
-    replayed = resolve(f"cassette:{path}")
+    open_model("fake:hello", record=path).answer_now(ask(1))  # type: ignore[attr-defined]
+    replayed = open_model(f"cassette:{path}")
     with pytest.raises(CassetteError, match="prompt, settings or seed differ"):
         asyncio.run(replayed.answer(ask(2), timeout=1))
     asyncio.run(replayed.answer(ask(1), timeout=1))
     with pytest.raises(CassetteError, match="only 1 answers"):
         asyncio.run(replayed.answer(ask(1), timeout=1))
     with pytest.raises(CassetteError, match=r"no calls of fake:other, only of fake:hello"):
-        asyncio.run(resolve("fake:other", replay=path).answer(ask(1), timeout=1))
+        asyncio.run(open_model("fake:other", replay=path).answer(ask(1), timeout=1))
     with pytest.raises(ConfigError, match="no cassette"):
-        resolve(f"cassette:{tmp_path / 'none.jsonl'}")
+        open_model(f"cassette:{tmp_path / 'none.jsonl'}")
 
 
 def test_a_replay_needs_neither_key_nor_package(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     Recording(Scripted(["text"], "openai:gpt-5-mini"), Cassette.at(path)).answer_now(ask(1))
-    replayed = resolve("openai:gpt-5-mini", environment={}, replay=path)
+    replayed = open_model("openai:gpt-5-mini", environment={}, replay=path)
     assert asyncio.run(replayed.answer(ask(1), timeout=1)).text == "text"
 
 
 def test_several_models_share_a_cassette(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     for text in ("one", "two"):
-        resolve(f"fake:{text}", record=path).answer_now(ask(1))  # type: ignore[attr-defined]
+        open_model(f"fake:{text}", record=path).answer_now(ask(1))  # type: ignore[attr-defined]
     with pytest.raises(ConfigError, match="name one"):
-        resolve(f"cassette:{path}")
-    assert asyncio.run(resolve(f"cassette:{path}#fake:two").answer(ask(1), timeout=1)).text == "two"
+        open_model(f"cassette:{path}")
+    assert asyncio.run(open_model(f"cassette:{path}#fake:two").answer(ask(1), timeout=1)).text == "two"
 
 
 def test_a_torn_last_line_is_ignored_and_recording_goes_on(tmp_path: Path) -> None:
@@ -197,15 +196,15 @@ def test_a_builtin_model_that_fails_is_a_model_error() -> None:
 
 def test_a_builtin_model_is_opened_by_its_domain_only() -> None:
     with pytest.raises(ConfigError, match="operator of a domain"):
-        resolve("builtin:bomber")
+        open_model("builtin:bomber")
 
 
 def test_fakes_by_spec() -> None:
-    assert resolve("fake:echo").answer_now(ask(7)).text == "question 7"  # type: ignore[attr-defined]
-    assert resolve("fake:a\\nb").answer_now(ask(7)).text == "a\nb"  # type: ignore[attr-defined]
+    assert open_model("fake:echo").answer_now(ask(7)).text == "question 7"  # type: ignore[attr-defined]
+    assert open_model("fake:a\\nb").answer_now(ask(7)).text == "a\nb"  # type: ignore[attr-defined]
     with pytest.raises(ModelTimeoutError):
-        resolve("fake:error=time-out").answer_now(ask(7))  # type: ignore[attr-defined]
+        open_model("fake:error=time-out").answer_now(ask(7))  # type: ignore[attr-defined]
     with pytest.raises(ConfigError, match="unknown error"):
-        resolve("fake:error=nothing")
+        open_model("fake:error=nothing")
     with pytest.raises(ConfigError, match="take no options"):
-        resolve("fake:echo?temperature=1")
+        open_model("fake:echo?temperature=1")

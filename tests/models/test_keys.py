@@ -24,7 +24,7 @@ from shoal.models import (
     Patience,
     Spending,
     catalogue,
-    resolve,
+    open_model,
 )
 from shoal.models.anthropic_native import AnthropicModel
 from shoal.models.keys import REMOVED, Key, find_key, host_variable
@@ -65,7 +65,7 @@ def test_no_text_holds_the_key(server: Misbehaving, tmp_path: Path, name: str, n
         environment = {host_variable("127.0.0.1"): CANARY}
         cassette = tmp_path / "calls.jsonl"
         spec = f"{server.root}/v1#{name}"
-        model = resolve(spec, environment=environment, endpoints=endpoints, record=cassette)
+        model = open_model(spec, environment=environment, endpoints=endpoints, record=cassette)
         if native:
             model = AnthropicModel(
                 name, url=server.root, model=name, key=Key(CANARY), variable="ANTHROPIC_API_KEY"
@@ -160,6 +160,6 @@ def test_a_missing_key_is_asked_for_by_name() -> None:
         ("anthropic:claude-x", "ANTHROPIC_API_KEY"),
     ):
         with pytest.raises(ConfigError, match=variable):
-            resolve(spec, environment={}, endpoints=Endpoints())
+            open_model(spec, environment={}, endpoints=Endpoints())
     with pytest.raises(ConfigError, match="MY_KEY"):
-        resolve("https://host/v1#x?key=MY_KEY", environment={}, endpoints=Endpoints())
+        open_model("https://host/v1#x?key=MY_KEY", environment={}, endpoints=Endpoints())

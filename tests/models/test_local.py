@@ -20,8 +20,8 @@ from shoal.models import (
     LlamaSettings,
     catalogue,
     local_settings,
+    open_model,
     parse_spec,
-    resolve,
 )
 from shoal.models.llama import LlamaModel
 from shoal.models.presets import Preset
@@ -183,7 +183,7 @@ def fake_transformers(monkeypatch: pytest.MonkeyPatch, said: str, room: int = 10
 def test_a_transformers_folder_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = fake_transformers(monkeypatch, "some text STOP and more")
     (tmp_path / "config.json").write_text("{}")
-    model = resolve(f"local:{tmp_path}", endpoints=Endpoints())
+    model = open_model(f"local:{tmp_path}", endpoints=Endpoints())
     assert isinstance(model, TransformersModel)
     answer = asyncio.run(model.answer(REQUEST, timeout=5))
     assert answer.text == "some text "

@@ -22,8 +22,8 @@ from shoal.models import (
     Patience,
     Spending,
     local_settings,
+    open_model,
     parse_spec,
-    resolve,
 )
 from shoal.models.prices import FREE
 
@@ -59,7 +59,7 @@ def call(model: Model, request: ChatRequest = REQUEST, endpoints: Endpoints | No
 
 def test_in_this_process() -> None:
     endpoints = Endpoints()
-    model = resolve(SPEC, endpoints=endpoints)
+    model = open_model(SPEC, endpoints=endpoints)
     first = call(model, endpoints=endpoints)
     assert re.fullmatch(LINE * 3, first.text)
     assert (first.grammar, first.model, first.finish) == (True, "smollm2", "stop")
@@ -87,10 +87,10 @@ def test_behind_its_own_server() -> None:
     settings = local_settings(parse_spec(SPEC))
     assert isinstance(settings, LlamaSettings)
     with LlamaServer(settings) as server:
-        answer = call(resolve(server.spec, environment=server.environment, endpoints=Endpoints()))
+        answer = call(open_model(server.spec, environment=server.environment, endpoints=Endpoints()))
         assert re.fullmatch(LINE * 3, answer.text)
         assert answer.grammar
         assert answer.model == "smollm2"
         wrong = {"SHOAL_KEY_LLAMA_SERVER": "not-the-key"}
         with pytest.raises(Exception, match="refuses the key"):
-            call(resolve(server.spec, environment=wrong, endpoints=Endpoints()))
+            call(open_model(server.spec, environment=wrong, endpoints=Endpoints()))

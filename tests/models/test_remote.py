@@ -17,7 +17,7 @@ from shoal.errors import (
     ModelSettingError,
     ModelTimeoutError,
 )
-from shoal.models import ChatAnswer, ChatRequest, ChatSampling, Endpoints, Message, Usage, resolve
+from shoal.models import ChatAnswer, ChatRequest, ChatSampling, Endpoints, Message, Usage, open_model
 from shoal.models.anthropic_native import AnthropicModel
 from shoal.models.keys import Key
 from shoal.models.protocol import Model
@@ -57,7 +57,7 @@ FAILURES: list[tuple[str, type[ModelError], str]] = [
 
 def compatible(server: Misbehaving, name: str, key: str = "") -> Model:
     environment = {"SHOAL_KEY_127_0_0_1": key} if key else {}
-    return resolve(f"{server.root}/v1#{name}", environment=environment, endpoints=Endpoints())
+    return open_model(f"{server.root}/v1#{name}", environment=environment, endpoints=Endpoints())
 
 
 def native(server: Misbehaving, name: str) -> Model:
@@ -110,7 +110,7 @@ def test_a_huge_answer_is_not_held_in_memory(server: Misbehaving) -> None:
 
 
 def test_nobody_listens() -> None:
-    model = resolve("http://127.0.0.1:9/v1#any", environment={}, endpoints=Endpoints())
+    model = open_model("http://127.0.0.1:9/v1#any", environment={}, endpoints=Endpoints())
     with pytest.raises(ModelServerError, match="cannot be reached") as caught:
         ask(model)
     assert not caught.value.reached
@@ -159,7 +159,7 @@ def test_nothing_of_the_environment_reaches_a_foreign_endpoint(
     ):
         monkeypatch.setenv(name, "canary-of-another-endpoint")
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "x-secret: canary-of-another-endpoint")
-    ask(resolve(f"{server.root}/v1#fine", endpoints=Endpoints()))
+    ask(open_model(f"{server.root}/v1#fine", endpoints=Endpoints()))
     headers, _ = server.seen[0]
     assert "canary" not in str(headers)
     assert "authorization" not in {name.lower() for name in headers}
@@ -204,7 +204,7 @@ def test_a_grammar_is_sent_to_servers_that_take_one(
     server: Misbehaving, owner: str, option: str, field: str | None
 ) -> None:
     server.owner = owner
-    model = resolve(f"{server.root}/v1#fine{option}", environment={}, endpoints=Endpoints())
+    model = open_model(f"{server.root}/v1#fine{option}", environment={}, endpoints=Endpoints())
     answer = ask(model, ChatRequest.ask("Write.", grammar='root ::= "x"'))
     _, body = server.seen[0]
     assert {"grammar", "structured_outputs"} & set(body) == ({field} if field else set())
@@ -229,4 +229,4 @@ def test_a_model_may_be_used_in_one_event_loop_after_another(server: Misbehaving
 def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "openai", None)
     with pytest.raises(ConfigError, match=r"\.\[llm\]"):
-        resolve("http://127.0.0.1:9/v1#any", environment={}, endpoints=Endpoints())
+        open_model("http://127.0.0.1:9/v1#any", environment={}, endpoints=Endpoints())

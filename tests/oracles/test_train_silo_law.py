@@ -17,7 +17,7 @@ from shoal.policy.base import LearningGroup, Policy, Sampling
 from shoal.policy.table import TablePolicy
 from shoal.runs import RunFolder, derive, derive_integer
 from shoal.swarm import Identity
-from shoal.tasks.registry import open_family
+from shoal.tasks.registry import open_task
 from shoal.train.crew import run
 from shoal.train.settings import TrainSettings
 from tests.train.small import last_checkpoint
@@ -29,7 +29,7 @@ FIRST_EPOCH = 1_000_000
 def plain_grpo(settings: TrainSettings, name: str, policy: Policy) -> list[float]:
     """Trains for all steps; the mean reward of each step."""
     author = Identity(derive_integer(settings.seed, name, "identity", bits=256).to_bytes(32, "big")).node_id
-    families = {task: open_family(task, {}) for task in settings.tasks}
+    families = {task: open_task(task, {}) for task in settings.tasks}
     rewards_of_steps, counter = [], 0
     for turn in range(1, settings.steps + 1):
         tasks = derive(settings.seed, name, "tasks", turn).choices(settings.tasks, k=settings.local)

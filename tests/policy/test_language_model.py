@@ -17,8 +17,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from shoal.errors import ConfigError, RunError, TrainError
-from shoal.policy import language_model
-from shoal.policy import plan as planning
+from shoal.policy import language_model, plan as planning
 from shoal.policy.base import Learning, LearningGroup, Policy, Sampled, Sampling
 from shoal.policy.language_model import LanguageModelPolicy
 from shoal.policy.log_probs import PaddedScorer, Piece

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from shoal.policy.pool import Pool, Pooled, PoolLimits, PoolSnapshot
 from tests.policy.small_groups import pooled

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from shoal.errors import ConfigError, RunError, TrainError
 from shoal.policy.base import Learning, LearningGroup, Policy, Sampled, Sampling

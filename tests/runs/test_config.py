@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from shoal.errors import ConfigError
 from shoal.runs import load, parse, to_toml

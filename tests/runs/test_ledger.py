@@ -1,5 +1,4 @@
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from shoal.runs import Ledger, MemoryJournal, sum_up
 from shoal.runs.records import Answered, Asked, Missed, TurnBegun, encode_payload, kind_of

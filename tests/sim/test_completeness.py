@@ -4,8 +4,7 @@ honest node, once links are up, within the bounds of the stores."""
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from shoal.sim.network import Link
 from shoal.sim.scenarios import completeness

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from shoal.errors import PeerError
 from shoal.swarm.accounts import SMALLEST_WEIGHT, Account, Accounts, established, weight

@@ -6,8 +6,7 @@ import random
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from shoal.errors import ConfigError, ShareRefused
 from shoal.swarm.accounts import Accounts

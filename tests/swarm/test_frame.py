@@ -8,8 +8,7 @@ import tracemalloc
 import msgspec
 import pytest
 import zstandard
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from shoal.errors import ConfigError, ShareRefused
 from shoal.swarm.body import MOST_ITEMS, ZSTD, Entry, Packing, body_digest, content_digest

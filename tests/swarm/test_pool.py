@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 from hashlib import blake2b
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from shoal.swarm.accounts import Accounts
 from shoal.swarm.authors import Received

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from shoal.swarm.beacon import beacon_period, nodes_counted, watchdog_waits
 from shoal.swarm.quota import Bucket, Lane, Mute, Quota, VerificationBudget

@@ -12,7 +12,7 @@ from shoal.errors import TaskError
 from shoal.tasks.confined import WorkerVerifier
 from shoal.tasks.corewar import BeatWarrior
 from shoal.tasks.parameters import canonical_parameters, parse_parameters
-from shoal.tasks.registry import open_family
+from shoal.tasks.registry import open_task
 from shoal.tasks.verifier import Posed, Problem, Scored
 from tests.tasks.asking import score
 
@@ -21,7 +21,7 @@ SUICIDE = "dat 0, 0"
 
 
 def test_opponents_follow_from_the_seed() -> None:
-    family = open_family("corewar:beat")
+    family = open_task("corewar:beat")
     questions = [family.pose(seed).question for seed in range(40)]
     again = BeatWarrior(parse_parameters(canonical_parameters(family.parameters)))
     assert questions == [again.pose(seed).question for seed in range(40)]
@@ -31,7 +31,7 @@ def test_opponents_follow_from_the_seed() -> None:
         for question in questions
     )
     assert len(
-        {open_family("corewar:beat", {"mutations": 0}).pose(seed).question for seed in range(100)}
+        {open_task("corewar:beat", {"mutations": 0}).pose(seed).question for seed in range(100)}
     ) <= len(starter_names())
 
 

@@ -10,7 +10,7 @@ import pytest
 from shoal.errors import TaskError
 from shoal.tasks.confined import WorkerVerifier
 from shoal.tasks.questions import MOST_LINE, QuestionFile, question_file_name
-from shoal.tasks.registry import open_family
+from shoal.tasks.registry import open_task
 from shoal.tasks.verifier import Posed, Problem, Refused, Scored
 from tests.tasks.asking import score
 
@@ -31,7 +31,7 @@ def test_questions_come_from_the_file(path: Path) -> None:
     name = question_file_name(path)
     digest = name.removeprefix("file:")
     assert len(digest) == 16
-    family = open_family(name, files={digest: str(path)})
+    family = open_task(name, files={digest: str(path)})
     assert (family.name, family.safe, family.parameters) == (name, True, {})
     puzzles = [family.pose(seed) for seed in range(60)]
     assert len({puzzle.question for puzzle in puzzles}) == 5
@@ -50,13 +50,13 @@ def test_a_changed_file_is_another_family(path: Path) -> None:
     path.write_text(path.read_text().replace("Oslo", "Bergen"))
     assert question_file_name(path) != f"file:{digest}"
     with pytest.raises(TaskError, match="changed"):
-        open_family(f"file:{digest}", files={digest: str(path)})
+        open_task(f"file:{digest}", files={digest: str(path)})
 
 
 def test_only_configured_files_are_read(path: Path) -> None:
     for name in ("file:0123456789abcdef", f"file:{path}", "file:../../etc/passwd"):
         with pytest.raises(TaskError, match="no file with this hash"):
-            open_family(name)
+            open_task(name)
 
 
 @pytest.mark.parametrize(

@@ -12,25 +12,24 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from shoal.errors import TaskError
 from shoal.tasks import registry
 from shoal.tasks.family import Family, Puzzle
 from shoal.tasks.gym import SPECIALTIES
 from shoal.tasks.parameters import canonical_parameters, parse_parameters
-from shoal.tasks.registry import canonical_name, known_families, open_family
+from shoal.tasks.registry import canonical_name, known_families, open_task
 from shoal.tasks.scoring import clamp, extract_answer, rewards
 from shoal.tasks.sums import BUILTIN
 
 
 @pytest.mark.parametrize("name", sorted(BUILTIN))
 def test_a_small_family_keeps_its_promises(name: str) -> None:
-    family = open_family(name)
+    family = open_task(name)
     assert isinstance(family, Family)
     assert (family.name, family.safe) == (name, True)
-    again = open_family(name, parse_parameters(canonical_parameters(family.parameters)))
+    again = open_task(name, parse_parameters(canonical_parameters(family.parameters)))
     questions = set()
     for seed in [*range(200), 2**62 - 1]:
         puzzle = family.pose(seed)
@@ -45,7 +44,7 @@ def test_a_small_family_keeps_its_promises(name: str) -> None:
 
 
 def test_the_questions_are_fixed_for_ever() -> None:
-    shown = {name: open_family(name).pose(5).question for name in BUILTIN}
+    shown = {name: open_task(name).pose(5).question for name in BUILTIN}
     assert shown == {
         "sums": "9+4=",
         "compare": "larger of 79 and 32:",
@@ -61,7 +60,7 @@ def test_the_questions_are_fixed_for_ever() -> None:
     st.integers(0, 2**62),
 )
 def test_sums_are_right(largest: int, terms: int, operators: set[str], seed: int) -> None:
-    family = open_family("sums", {"largest": largest, "terms": terms, "operators": "".join(operators)})
+    family = open_task("sums", {"largest": largest, "terms": terms, "operators": "".join(operators)})
     puzzle = family.pose(seed)
     products = [part.split("*") for part in puzzle.question.rstrip("=").replace("-", "+-").split("+")]
     assert sum(math.prod(map(int, factors)) for factors in products) == int(puzzle.answer)
@@ -69,12 +68,12 @@ def test_sums_are_right(largest: int, terms: int, operators: set[str], seed: int
 
 def test_the_other_answers_are_right() -> None:
     for seed in range(100):
-        puzzle = open_family("compare", {"largest": 1000}).pose(seed)
+        puzzle = open_task("compare", {"largest": 1000}).pose(seed)
         first, second = puzzle.question.removeprefix("larger of ").rstrip(":").split(" and ")
         assert int(puzzle.answer) == max(int(first), int(second)) > min(int(first), int(second))
-        puzzle = open_family("reverse", {"digits": 12, "alphabet": "ab1"}).pose(seed)
+        puzzle = open_task("reverse", {"digits": 12, "alphabet": "ab1"}).pose(seed)
         assert puzzle.answer[::-1] == puzzle.question.removeprefix("reverse ").rstrip(":")
-        puzzle = open_family("count", {"length": 30}).pose(seed)
+        puzzle = open_task("count", {"length": 30}).pose(seed)
         _, letter, _, text = puzzle.question.rstrip(":").split()
         assert text.count(letter) == int(puzzle.answer)
 
@@ -82,8 +81,8 @@ def test_the_other_answers_are_right() -> None:
 def test_parameters_have_one_form() -> None:
     assert canonical_parameters(None) == canonical_parameters({}) == "{}"
     assert canonical_parameters({"b": [1, 2.5], "a": "é"}) == '{"a":"é","b":[1,2.5]}'
-    first = open_family("sums", {"operators": "-+", "terms": 3})
-    second = open_family("sums", {"terms": 3, "operators": "+-"})
+    first = open_task("sums", {"operators": "-+", "terms": 3})
+    second = open_task("sums", {"terms": 3, "operators": "+-"})
     assert canonical_parameters(first.parameters) == canonical_parameters(second.parameters)
     for bad in ({"a": float("nan")}, {"a": object()}, {"a": "x" * 5000}):
         with pytest.raises(TaskError):
@@ -121,7 +120,7 @@ def test_names() -> None:
 )
 def test_wrong_settings_are_told(settings: dict[str, Any]) -> None:
     with pytest.raises(TaskError, match="sums"):
-        open_family("sums", settings)
+        open_task("sums", settings)
 
 
 class Parrot:
@@ -153,30 +152,30 @@ def test_a_package_registers_a_family(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "entry_points", lambda group: entries)
     registry._registered.cache_clear()
     try:
-        family = open_family("parrot", {"largest": 3})
+        family = open_task("parrot", {"largest": 3})
         assert family.score(family.pose(1), family.pose(1).answer) == 1.0
         assert "parrot" in known_families()
-        assert open_family("sums").pose(5).question == "9+4=", "our own names cannot be taken"
+        assert open_task("sums").pose(5).question == "9+4=", "our own names cannot be taken"
         for name in ("lost", "mute"):
             with pytest.raises(TaskError, match=name):
-                open_family(name)
+                open_task(name)
         entries.append(EntryPoint("parrot", "another:Parrot", registry.GROUP))
         registry._registered.cache_clear()
         with pytest.raises(TaskError, match="more than once"):
-            open_family("parrot")
+            open_task("parrot")
     finally:
         monkeypatch.undo()
         registry._registered.cache_clear()
 
 
 def test_an_own_family_is_given_by_its_place() -> None:
-    family = open_family("mine", {}, families={"mine": f"{__name__}:Parrot"})
+    family = open_task("mine", {}, families={"mine": f"{__name__}:Parrot"})
     assert family.pose(1).question.startswith("say ")
 
 
 def test_opening_a_small_family_imports_little() -> None:
     program = (
-        "import sys; from shoal.tasks.registry import open_family; open_family('sums'); "
+        "import sys; from shoal.tasks.registry import open_task; open_task('sums'); "
         "print(sorted({'numpy', 'torch', 'reasoning_gym', 'zenoh', 'cryptography'} & set(sys.modules)))"
     )
     environment = {"PYTHONPATH": ":".join(sys.path)}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from shoal.tasks.corewar import BeatWarrior
 from shoal.tasks.gym import SPECIALTIES
-from shoal.tasks.registry import open_family
+from shoal.tasks.registry import open_task
 from shoal.tasks.sums import BUILTIN
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text()
@@ -33,7 +33,7 @@ def test_the_code_on_the_page_runs(tmp_path: Path) -> None:
 def test_families_and_settings_are_named() -> None:
     for name in BUILTIN:
         (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| `{name}`")]
-        for setting, value in open_family(name).parameters.items():
+        for setting, value in open_task(name).parameters.items():
             assert f"`{setting}` (" in row
             assert setting == "alphabet" or str(value) in row
     assert all(f"`{name}`" in PAGE for name in SPECIALTIES)

@@ -147,8 +147,7 @@ def _progress(
         yield lambda progress: note(ended(progress)) if progress.ended else None, note
         return
     from rich.console import Console
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bar
+    from rich.progress import BarColumn, Progress as Bar, TextColumn
 
     columns = (TextColumn("{task.fields[runs]} runs"), BarColumn(), TextColumn("{task.fields[left]}"))
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:

@@ -9,25 +9,6 @@ A caller writes a `Service`, names it in `Orders`, and asks it through a `Worker
 Names are loaded when first used: a worker's own process does not need all of them.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from shoal.lazy import lazily
 
-if TYPE_CHECKING:
-    from shoal.confine.process import IdleError as IdleError
-    from shoal.confine.process import StoppedError as StoppedError
-    from shoal.confine.process import Worker as Worker
-    from shoal.confine.wire import Coverage as Coverage
-    from shoal.confine.wire import Orders as Orders
-    from shoal.confine.worker import Service as Service
-
-__all__, __getattr__ = lazily(
-    __name__,
-    {
-        "process": ("IdleError", "StoppedError", "Worker"),
-        "wire": ("Coverage", "Orders"),
-        "worker": ("Service",),
-    },
-)
+__all__, __getattr__ = lazily(__name__, __file__)

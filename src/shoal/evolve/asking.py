@@ -30,10 +30,10 @@ from shoal.models import (
     Recording,
     Spending,
     check_model,
+    open_model,
     own_price,
     parse_spec,
     price_for,
-    resolve,
     run_now,
 )
 from shoal.runs.search import Propose
@@ -191,7 +191,7 @@ class Asker:
     def _open_model(self) -> Model:
         settings, name = self.settings, self.settings.node_names()[self.index]
         if settings.replay is not None:
-            return resolve(self.spec, replay=Path(settings.replay) / "nodes" / name / CASSETTE)
+            return open_model(self.spec, replay=Path(settings.replay) / "nodes" / name / CASSETTE)
         if self.spec.scheme == "builtin":
             operator = self.domain.operators[self.spec.name]
 
@@ -201,7 +201,7 @@ class Asker:
 
             model: Model = BuiltinModel(str(self.spec), write)
         else:
-            model = resolve(self.spec)
+            model = open_model(self.spec)
         if settings.record and self.folder is not None:
             return Recording(model, Cassette.at(self.folder / CASSETTE))
         return model
@@ -215,6 +215,6 @@ def check_models(settings: EvolveSettings) -> None:
             if settings.replay is None:
                 check_model(spec)
             else:
-                resolve(spec, replay=Path(settings.replay) / "nodes" / name / CASSETTE)
+                open_model(spec, replay=Path(settings.replay) / "nodes" / name / CASSETTE)
         except ConfigError as error:
             raise ConfigError(f"models[{index}]: {error}") from error

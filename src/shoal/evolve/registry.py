@@ -16,11 +16,11 @@ BUILTIN = {"corewar": "shoal.evolve.domains.corewar:CoreWar"}
 
 
 def domain_names() -> list[str]:
-    """The names that `find_domain` knows."""
+    """The names that `open_domain` knows."""
     return sorted({*BUILTIN, *(entry.name for entry in entry_points(group=GROUP))})
 
 
-def find_domain(name: str, options: Mapping[str, Any] | None = None, *, threads: int | None = None) -> Domain:
+def open_domain(name: str, options: Mapping[str, Any] | None = None, *, threads: int | None = None) -> Domain:
     """The domain of this name, or of an importable `module:Class`, made with `options`; `threads` limits an
     engine of its own.
 

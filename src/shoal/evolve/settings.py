@@ -16,7 +16,7 @@ import msgspec
 
 from shoal.errors import ConfigError
 from shoal.evolve.domain import Domain
-from shoal.evolve.registry import find_domain
+from shoal.evolve.registry import open_domain
 from shoal.models import parse_spec
 
 Sharing = Literal["both", "off", "opponents", "seeds"]
@@ -135,7 +135,7 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
     def open_domain(self, threads: int | None = 1) -> Domain:
         """The domain. One thread for each evaluation suits a search, where several run beside each other."""
-        return find_domain(self.domain, self.options, threads=threads)
+        return open_domain(self.domain, self.options, threads=threads)
 
     def initial_opponents(self, domain: Domain) -> tuple[str, ...]:
         """The starters that everyone meets from the first round on."""

@@ -3,21 +3,6 @@
 These names know nothing of what an arm does. `lab.compare` and `lab.findings` are the comparison of searches.
 """
 
-from shoal.lab.experiment import Arm, Experiment, Outcome, Plan, Trial
-from shoal.lab.running import Progress, Task, run_trials
-from shoal.lab.statistics import estimate, paired_difference, superiority, verdict
+from shoal.lazy import lazily
 
-__all__ = [
-    "Arm",
-    "Experiment",
-    "Outcome",
-    "Plan",
-    "Progress",
-    "Task",
-    "Trial",
-    "estimate",
-    "paired_difference",
-    "run_trials",
-    "superiority",
-    "verdict",
-]
+__all__, __getattr__ = lazily(__name__, __file__)

@@ -73,7 +73,7 @@ class Trial(msgspec.Struct, frozen=True):
     folder: str
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class TrialResult(msgspec.Struct, frozen=True):
     """What a run came to: `seconds` of work in the session that finished it, and the task's own result."""
 
     seconds: float
@@ -152,10 +152,10 @@ class Experiment:
     def failure_path(self, arm: str, seed: int) -> Path:
         return self.path / "failures" / arm / f"{seed}.txt"
 
-    def outcome(self, arm: str, seed: int) -> Outcome | None:
+    def outcome(self, arm: str, seed: int) -> TrialResult | None:
         path = self.outcome_path(arm, seed)
         try:
-            return msgspec.json.decode(path.read_bytes(), type=Outcome)
+            return msgspec.json.decode(path.read_bytes(), type=TrialResult)
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError) as error:
@@ -165,7 +165,7 @@ class Experiment:
 
     def record(self, trial: Trial, result: bytes, seconds: float) -> None:
         """Keeps the result, JSON, of a finished run."""
-        outcome = Outcome(round(seconds, 3), msgspec.Raw(result))
+        outcome = TrialResult(round(seconds, 3), msgspec.Raw(result))
         write_whole(self.outcome_path(trial.arm, trial.seed), msgspec.json.encode(outcome) + b"\n")
         self.failure_path(trial.arm, trial.seed).unlink(missing_ok=True)
 

@@ -258,5 +258,5 @@ class LlamaServer:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment that gives `resolve` the key."""
+        """The environment that gives `open_model` the key."""
         return {"SHOAL_KEY_LLAMA_SERVER": self._key}

@@ -1,4 +1,4 @@
-"""From the text that names a model to the model: `resolve("local:smollm2")`."""
+"""From the text that names a model to the model: `open_model("local:smollm2")`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shoal.models.specification import Options, Spec, parse_spec
 from shoal.models.transformers_folder import TransformersModel
 
 
-def resolve(
+def open_model(
     spec: str | Spec,
     *,
     environment: Mapping[str, str] | None = None,
@@ -57,7 +57,7 @@ def check_model(spec: str) -> None:
         else:
             preset.installed()
     elif parsed.scheme != "builtin":
-        resolve(parsed, endpoints=Endpoints())
+        open_model(parsed, endpoints=Endpoints())
 
 
 class Adjusted(Wrapper):

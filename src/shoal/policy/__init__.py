@@ -10,34 +10,6 @@
 Names are loaded when first used, so that torch is imported only with a policy that needs it.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from shoal.lazy import lazily
 
-if TYPE_CHECKING:
-    from shoal.policy.advantage import advantages as advantages
-    from shoal.policy.advantage import is_informative as is_informative
-    from shoal.policy.base import Learning as Learning
-    from shoal.policy.base import LearningGroup as LearningGroup
-    from shoal.policy.base import Learnt as Learnt
-    from shoal.policy.base import Policy as Policy
-    from shoal.policy.base import Sampled as Sampled
-    from shoal.policy.base import Sampling as Sampling
-    from shoal.policy.contributor import open_contributor as open_contributor
-    from shoal.policy.selection import Walk as Walk
-    from shoal.policy.selection import choose as choose
-    from shoal.policy.selection import walk as walk
-    from shoal.policy.specification import open_policy as open_policy
-
-__all__, __getattr__ = lazily(
-    __name__,
-    {
-        "advantage": ("advantages", "is_informative"),
-        "base": ("Learning", "LearningGroup", "Learnt", "Policy", "Sampled", "Sampling"),
-        "contributor": ("open_contributor",),
-        "selection": ("Walk", "choose", "walk"),
-        "specification": ("open_policy",),
-    },
-)
+__all__, __getattr__ = lazily(__name__, __file__)

@@ -23,8 +23,8 @@ from shoal.models import (
     Model,
     Patience,
     check_model,
+    open_model,
     parse_spec,
-    resolve,
     run_now,
 )
 from shoal.policy.base import Learning, LearningGroup, Learnt, Policy, Sampled, Sampling
@@ -58,7 +58,7 @@ def open_contributor(spec: str) -> Policy:
     if scheme == "program":
         return Program(rest)
     parse_spec(spec, besides=OWN_SCHEMES)
-    return ChatModel(spec, resolve(spec))
+    return ChatModel(spec, open_model(spec))
 
 
 class Contributor:

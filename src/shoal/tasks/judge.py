@@ -16,7 +16,7 @@ from shoal.confine.worker import OutOfTimeError, Watch
 from shoal.errors import ShoalError, TaskError
 from shoal.tasks.family import Family, Puzzle
 from shoal.tasks.parameters import MOST_PARAMETERS, canonical_parameters, parse_parameters
-from shoal.tasks.registry import MOST_NAME, open_family, prepare, registered_places
+from shoal.tasks.registry import MOST_NAME, open_task, prepare, registered_places
 from shoal.tasks.scoring import clamp, extract_answer
 from shoal.tasks.sums import BUILTIN
 from shoal.tasks.verifier import (
@@ -64,7 +64,7 @@ class Judge:
     """`scorer` calls the family's `score` for one answer, within the limits that hold there."""
 
     def __init__(
-        self, opener: Opener = open_family, scorer: Scorer = lambda family, *what: family.score(*what)
+        self, opener: Opener = open_task, scorer: Scorer = lambda family, *what: family.score(*what)
     ) -> None:
         self._opener = opener
         self._scorer = scorer
@@ -188,7 +188,7 @@ class TaskService:
         self._decode = msgspec.msgpack.Decoder(Posing | Scoring | Preparing).decode
 
         def opener(name: str, parameters: Mapping[str, object]) -> Family:
-            return open_family(name, parameters, files=places.files, families=places.families)
+            return open_task(name, parameters, files=places.files, families=places.families)
 
         self._judge = Judge(opener, self._score)
 

@@ -33,7 +33,7 @@ Maker = Callable[[Mapping[str, Any]], Family]
 
 
 def canonical_name(name: str, families: Mapping[str, str] | None = None) -> str:
-    """The name of this family everywhere. `families` are the user's own, as in `open_family`."""
+    """The name of this family everywhere. `families` are the user's own, as in `open_task`."""
     if not isinstance(name, str) or not 0 < len(name) <= MOST_NAME or not name.isprintable():
         raise TaskError(f"a task's name is {show(name)}: give 1 to {MOST_NAME} printable characters")
     name = name.strip()
@@ -56,7 +56,7 @@ def known_families() -> list[str]:
     return sorted({*BUILTIN, *OWN, *(f"gym:{name}" for name in SPECIALTIES), *_registered()})
 
 
-def open_family(
+def open_task(
     name: str,
     parameters: Mapping[str, Any] | None = None,
     *,
