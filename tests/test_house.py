@@ -24,6 +24,7 @@ ARROWS: dict[str, set[str]] = {
     "models": set(),
     "confine": set(),
     "applications": {"runs"},
+    "api": {"applications", "evolve", "node", "runs", "train"},
     "node": {"runs", "swarm"},
     "sim": {"node", "runs", "swarm"},
     "tasks": {"confine", "corewar"},

@@ -7,17 +7,20 @@ The names stand once, in the package's stub `__init__.pyi`, where type checkers 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # type checkers know this name; importing `typing` would take longer than all the rest
+    from collections.abc import Callable
+    from typing import Any
 
 
 def lazily(package: str, file: str) -> tuple[list[str], Callable[[str], Any]]:
     """`__all__` and `__getattr__` of the package whose `__init__.py` is `file`."""
     places: dict[str, str] = {}
-    stub = Path(file).with_suffix(".pyi").read_text(encoding="utf-8")
-    for statement in stub.replace("(", " ").replace(")", " ").split("from ")[1:]:
+    with open(f"{file}i", encoding="utf-8") as stub:
+        text = stub.read()
+    for statement in text.replace("(", " ").replace(")", " ").split("from ")[1:]:
         module, _, names = statement.partition(" import ")
         names = names.partition("\n\n")[0]  # behind an empty line stand other declarations
         places |= {name.split()[-1]: module for name in names.split(",") if name.strip()}
