@@ -106,3 +106,14 @@ def test_what_nobody_received_is_no_success(shoal: Shoal, tmp_path: Path) -> Non
     (line,) = done.err.splitlines()
     assert NOBODY in line
     assert "shoal doctor --join ADDRESS" in line
+
+
+def test_rollouts_of_an_unknown_family_are_refused_before_anything_is_joined(
+    shoal: Shoal, tmp_path: Path
+) -> None:
+    file = tmp_path / "rollouts.jsonl"
+    file.write_text('{"family": "summs", "parameters": {}, "completions": [{"text": "1"}, {"text": "2"}]}\n')
+    done = shoal("contribute", "--rollouts", file, "--join", "tcp/127.0.0.1:9", "--out", tmp_path / "run")
+    assert done.code == 2
+    assert done.err.startswith(f"shoal: {file}, line 1: no task is called 'summs'; did you mean sums")
+    assert not (tmp_path / "run").exists()

@@ -88,6 +88,19 @@ def test_a_small_domain_conforms() -> None:
     check_domain(Words())
 
 
+def test_half_a_character_is_reported_in_words() -> None:
+    class Naive(Words):
+        def parse(self, text: str) -> Candidate:
+            text.encode()
+            return super().parse(text)
+
+    with pytest.raises(
+        AssertionError, match=r"half a character .* raised UnicodeEncodeError, not CandidateError"
+    ) as caught:
+        check_domain(Naive())
+    assert str(caught.value).isprintable()
+
+
 def test_equal_programs_are_played_once_and_remembered() -> None:
     domain = Words()
     some = words(domain, "One", "one ", "two", "three")

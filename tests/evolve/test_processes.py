@@ -19,9 +19,11 @@ from shoal.node.crew import private_swarm
 from shoal.node.network import Network
 from shoal.runs import RunFolder, to_toml
 from shoal.runs.journal import read
+from shoal.runs.lock import is_in_use
 from shoal.swarm import Identity, MemoryHub
 from shoal.swarm.live import LiveExchange
 from tests.evolve.small import FOUR, histories, small
+from tests.models.server import Misbehaving
 from tests.processes import PATIENCE, children_of, is_alive, process_of, shoal, started, turns_of, wait_until
 
 CALLS = 403
@@ -200,3 +202,27 @@ def authors_in(folder: Path) -> set[str]:
         for record in read(journal)
         if record.kind == "arrived"
     }
+
+
+def test_after_a_kill_only_the_calls_that_were_sent_are_booked(
+    tmp_path: Path, started: list[subprocess.Popen[str]]
+) -> None:
+    """Four proposals of up to three calls each are under way at a server that never answers."""
+    folder = tmp_path / "run"
+    journal = folder / "nodes" / "1-hang" / "journal.jsonl"
+    with Misbehaving() as server:
+        config = tmp_path / "config.toml"
+        config.write_text(to_toml(small(models=(f"{server.root}/v1#hang",), calls=60, rounds=1)))
+        command = shoal(started, "evolve", config, "--out", folder)
+        wait_until(lambda: server.calls["hang"] >= 4, "four calls at the server")
+        command.kill()
+        command.wait(timeout=PATIENCE)
+        wait_until(lambda: not is_in_use(journal), "the end of the node")
+        asked = server.calls["hang"]
+        shown = shoal(started, "show", folder, "--json")
+        summary = json.loads(shown.communicate(timeout=PATIENCE)[0])
+        resumed = shoal(started, "resume", folder, "--json")
+        assert resumed.stderr is not None
+        first = json.loads(resumed.stderr.readline())
+    assert asked == 4
+    assert summary["calls"] == first["calls"] == 4, "show and resume agree, and nothing else is booked"

@@ -1,7 +1,7 @@
 import datetime
 import tomllib
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import pytest
@@ -145,3 +145,17 @@ values = st.recursive(
 @settings(max_examples=150, deadline=None)
 def test_toml_that_is_written_reads_back_as_it_was(table: dict[str, object]) -> None:
     assert tomllib.loads(dumps(table)) == table
+
+
+class Loose(msgspec.Struct, frozen=True):
+    options: dict[str, Any] = {}
+
+
+@pytest.mark.parametrize("place", ["--set", "a file"])
+def test_a_thousand_dots_are_one_line(place: str) -> None:
+    key = ".".join(["options", *["a"] * 5000])
+    with pytest.raises(ConfigError) as caught:
+        parse(Loose, "", [f"{key}=1"]) if place == "--set" else parse(Loose, f"{key} = 1")
+    assert len(str(caught.value)) < 600
+    assert "\n" not in str(caught.value)
+    assert parse(Loose, "", ["options.a.b.c=1"]).options == {"a": {"b": {"c": 1}}}

@@ -14,7 +14,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from shoal.errors import CandidateError, ShoalError
+from shoal.errors import CandidateError
 from shoal.evolve.archive import Archive, load
 from shoal.evolve.domain import Candidate, Domain, elite_of
 from shoal.evolve.elite import cell_of
@@ -66,10 +66,10 @@ def check_parsing(domain: Domain, examples: Sequence[str] = ()) -> None:
         try:
             domain.parse(text)
         except CandidateError as error:
-            assert str(error).strip(), f"{domain.name}: the refusal of {text[:20]!r} does not say why"
-        except ShoalError as error:
+            assert str(error).strip(), f"{domain.name}: the refusal of {_named(text)} does not say why"
+        except Exception as error:
             raise AssertionError(
-                f"{domain.name}: {text[:20]!r} raised {type(error).__name__}, not CandidateError"
+                f"{domain.name}: {_named(text)} raised {type(error).__name__}, not CandidateError: {error}"
             ) from error
     for candidate in sample_candidates(domain, examples):
         again = domain.parse(candidate.source)
@@ -82,6 +82,13 @@ def check_parsing(domain: Domain, examples: Sequence[str] = ()) -> None:
         assert domain.read(fenced).digest == candidate.digest, (
             f"{domain.name}: a program in a fence is read as another one"
         )
+
+
+def _named(text: str) -> str:
+    """A text of `RUBBISH` in words, where it cannot be shown."""
+    if text == "\ud800":
+        return "half a character (a lone surrogate, which has no UTF-8 form)"
+    return repr(text[:20]) + ("…" if len(text) > 20 else "")
 
 
 def check_operators(domain: Domain, calls: int = 8) -> None:

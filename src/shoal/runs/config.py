@@ -26,6 +26,8 @@ Config = TypeVar("Config", bound=msgspec.Struct)
 
 LONGEST_SHOWN = 200
 """Characters of an override that an error repeats."""
+MOST_DEPTH = 16
+"""Tables within tables."""
 _STEP = re.compile(r"\.\.\.|[^.\[\]]+")
 # `--set model=gpt-5` is what people type; anything with TOML's own punctuation in it must be TOML.
 _BARE_WORD = re.compile(r"[A-Za-z_/.~][A-Za-z0-9_./:@~+-]*")
@@ -71,7 +73,7 @@ def parse(
         raise ConfigError(f"{source}: this is not TOML: {error}") from error
     for override in overrides:
         _apply(table, override)
-    _refuse_infinite(table, source)
+    _refuse_absurd(table, source)
     return convert(struct, table, source=source)
 
 
@@ -86,7 +88,7 @@ def _apply(table: dict[str, Any], override: str) -> None:
     if len(override) > LONGEST_SHOWN:
         override = f"{override[:LONGEST_SHOWN]}…"
     keys = [key.strip() for key in name.split(".")]
-    if not equals or not all(keys):
+    if not equals or not all(keys) or len(keys) > MOST_DEPTH:
         raise ConfigError(f"--set {override}: write it as --set section.key=value")
     value = _parse_value(text.strip(), override)
     place: Any = table
@@ -145,15 +147,18 @@ def _refuse_unknown(value: object, expected: inspect.Type, path: str, source: st
             _refuse_unknown(entry, expected.item_type, f"{path}[{index}]", source)
 
 
-def _refuse_infinite(table: Mapping[str, Any], source: str) -> None:
+def _refuse_absurd(table: Mapping[str, Any], source: str) -> None:
+    """Refuses numbers that are not finite, and tables that are nested too deeply."""
     # Without recursion: dotted keys make tables of any depth.
-    waiting: list[tuple[str, Any]] = list(table.items())
+    waiting: list[tuple[str, int, Any]] = [(key, 1, value) for key, value in table.items()]
     while waiting:
-        path, value = waiting.pop()
+        path, depth, value = waiting.pop()
+        if depth > MOST_DEPTH:
+            raise ConfigError(f"{source}: {path[:LONGEST_SHOWN]}…: tables are nested too deeply in each other")
         if isinstance(value, dict):
-            waiting += [(f"{path}.{key}", entry) for key, entry in value.items()]
+            waiting += [(f"{path}.{key}", depth + 1, entry) for key, entry in value.items()]
         elif isinstance(value, list):
-            waiting += [(f"{path}[{index}]", entry) for index, entry in enumerate(value)]
+            waiting += [(f"{path}[{index}]", depth + 1, entry) for index, entry in enumerate(value)]
         elif isinstance(value, float) and not math.isfinite(value):
             raise ConfigError(f"{source}: {path}: {value} is not a finite number: give one, or leave it out")
 
