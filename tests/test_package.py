@@ -61,6 +61,9 @@ ROOMS += ["tasks"]
 def test_public_names_exist(name: str) -> None:
     module = importlib.import_module(name)
     assert sorted(module.__all__, key=str.lower)
+    beside = {path.stem for path in Path(str(module.__file__)).parent.iterdir()}
+    if "__init__.pyi" in {path.name for path in Path(str(module.__file__)).parent.iterdir()}:
+        assert not beside & set(module.__all__), "a module of this name would hide it once it is imported"
     for public in module.__all__:
         assert getattr(module, public) is not None
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.cli import archive_map
+from shoal.cli import search_terminal as archive_map
 from shoal.evolve.elite import Axis
 from shoal.evolve.settings import EvolveSettings
 from shoal.node import Stop

@@ -11,8 +11,7 @@ import msgspec
 import pytest
 
 from shoal.cli import search_terminal, train_terminal
-from shoal.cli.columns import amount, clock
-from shoal.cli.progress import MOST_NODES, Manner, ProgressDisplay, View
+from shoal.cli.progress import MOST_NODES, Manner, ProgressDisplay, View, amount, clock
 from shoal.evolve.crew import SearchStanding
 from shoal.node.standing import Progress, Traffic
 from shoal.train.crew import TrainStanding

@@ -28,8 +28,8 @@ def merge(
     import msgspec
 
     from shoal.applications import application_of
-    from shoal.cli.archive_map import print_map
     from shoal.cli.output import print_json
+    from shoal.cli.search_terminal import print_map
     from shoal.errors import ConfigError
     from shoal.evolve.summary import merge_runs
 

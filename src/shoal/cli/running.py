@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from shoal.cli.columns import Column, amount, clock
-from shoal.cli.output import clean, note, print_json
-from shoal.cli.progress import ProgressDisplay, manner_of
+from shoal.cli.output import note, print_json
+from shoal.cli.progress import Column, ProgressDisplay, amount, clock, manner_of
 
 if TYPE_CHECKING:
     from shoal.node.drive import Stop
@@ -135,7 +134,3 @@ def announcing_stop(stop: Stop, say: Callable[[str], object]) -> Iterator[None]:
     finally:
         over.set()
         watcher.join()
-
-
-def one_line(text: str) -> str:
-    return clean(text, 300)

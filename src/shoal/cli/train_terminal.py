@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.cli.columns import Column, number, rate, share_of
 from shoal.cli.output import clean, print_table
+from shoal.cli.progress import Column, number, rate, share_of
 from shoal.cli.running import LEFT, NOBODY_HEARD, TRAFFIC, Terminal
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from shoal.models.caller import (
     run_now as run_now,
 )
 from shoal.models.cassette import Cassette as Cassette, Recording as Recording
-from shoal.models.catalogue import Listed as Listed, catalogue as catalogue
 from shoal.models.endpoint import Endpoints as Endpoints
 from shoal.models.instant import BuiltinModel as BuiltinModel, Scripted as Scripted
+from shoal.models.inventory import Listed as Listed, catalogue as catalogue
 from shoal.models.llama import LlamaServer as LlamaServer, LlamaSettings as LlamaSettings
 from shoal.models.presets import PRESETS as PRESETS
 from shoal.models.prices import Price as Price, own_price as own_price, price_for as price_for

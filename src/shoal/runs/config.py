@@ -154,7 +154,9 @@ def _refuse_absurd(table: Mapping[str, Any], source: str) -> None:
     while waiting:
         path, depth, value = waiting.pop()
         if depth > MOST_DEPTH:
-            raise ConfigError(f"{source}: {path[:LONGEST_SHOWN]}…: tables are nested too deeply in each other")
+            raise ConfigError(
+                f"{source}: {path[:LONGEST_SHOWN]}…: tables are nested too deeply in each other"
+            )
         if isinstance(value, dict):
             waiting += [(f"{path}.{key}", depth + 1, entry) for key, entry in value.items()]
         elif isinstance(value, list):
