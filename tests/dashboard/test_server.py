@@ -258,7 +258,10 @@ def test_streams_begin_with_everything_and_go_on_with_changes(tmp_path: Path) ->
 
         first = told()
         assert first["kind"] == "everything"
-        assert [about["title"] for about in first["runs"]] == ["run", "training"]
+        assert [about["title"] for about in first["runs"]] == [
+            f"{tmp_path.name}/run",
+            f"{tmp_path.name}/training",
+        ]
         writer = NodeWriter(run, "2-scanner")
         writer.turn = 4
         writer.propose((4, 4), 3.0, "one more", round_number=1)

@@ -24,12 +24,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
-from shoal.dashboard.assets import assets
 from shoal.dashboard.guard import MOST_HEADER_BYTES, Guard
 from shoal.dashboard.messages import Cursor
 from shoal.dashboard.replay import USUAL_CYCLES, NoReplay, play, sources_of
 from shoal.dashboard.run_view import RunView
+from shoal.dashboard.single_file import assets
 from shoal.dashboard.watcher import Watcher
 from shoal.errors import ConfigError
 
@@ -75,27 +76,24 @@ class Dashboard:
     async def events(self, request: Request) -> Response:
         if self.streams >= MOST_STREAMS:
             return _text(f"{MOST_STREAMS} pages are open already: close some.", 503)
-        return StreamingResponse(self._stream(), media_type="text/event-stream")
+        self.streams += 1  # before anything is awaited, or a burst of pages would all find room
+        return _Stream(self)
 
-    async def _stream(self) -> AsyncIterator[bytes]:
+    async def stream(self) -> AsyncIterator[bytes]:
         """A page that comes back gets everything anew: it is small, and cannot be wrong."""
-        self.streams += 1
-        try:
-            cursor, silent = Cursor(), 0.0
-            yield b"retry: 1000\n\n"
-            while not self.stopping:
-                told = await run_in_threadpool(self.watcher.message, cursor)
-                if told is not None or silent >= BEAT:
-                    told = told or {"kind": "beat"}
-                    if self.watcher.failure:
-                        told["failure"] = self.watcher.failure
-                    # JSON has no raw line feeds, so one data line holds it.
-                    yield b"id: %d\ndata: %b\n\n" % (cursor.number, msgspec.json.encode(told))
-                    silent = 0.0
-                await asyncio.sleep(PERIOD)
-                silent += PERIOD
-        finally:
-            self.streams -= 1
+        cursor, silent = Cursor(), 0.0
+        yield b"retry: 1000\n\n"
+        while not self.stopping:
+            told = await run_in_threadpool(self.watcher.message, cursor)
+            if told is not None or silent >= BEAT:
+                told = told or {"kind": "beat"}
+                if self.watcher.failure:
+                    told["failure"] = self.watcher.failure
+                # JSON has no raw line feeds, so one data line holds it.
+                yield b"id: %d\ndata: %b\n\n" % (cursor.number, msgspec.json.encode(told))
+                silent = 0.0
+            await asyncio.sleep(PERIOD)
+            silent += PERIOD
 
     async def program(self, request: Request) -> Response:
         run = self._run(request)
@@ -135,6 +133,20 @@ class Dashboard:
         if not (number.isascii() and number.isdecimal() and len(number) <= 4):
             return None
         return self.watcher.runs[int(number)] if int(number) < len(self.watcher.runs) else None
+
+
+class _Stream(StreamingResponse):
+    """Counts as open until the answer is over, also if its page went away before the first byte."""
+
+    def __init__(self, dashboard: Dashboard) -> None:
+        super().__init__(dashboard.stream(), media_type="text/event-stream")
+        self._dashboard = dashboard
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._dashboard.streams -= 1
 
 
 def serve(

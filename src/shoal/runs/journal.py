@@ -219,35 +219,53 @@ class Journal:
 
     def _cut_torn_tail(self) -> tuple[int, int]:
         """The number of the last whole record and the size up to it; what comes after is cut off."""
-        size = os.fstat(self._descriptor).st_size
-        end = self._after_last_newline(size)
-        if end < size:
+        record, end = _last(self._descriptor, self.path)
+        if end < os.fstat(self._descriptor).st_size:
             os.ftruncate(self._descriptor, end)
-        if end == 0:
-            return 0, 0
-        start = self._after_last_newline(end - 1)
-        line = os.pread(self._descriptor, end - start, start)
-        where = f"{self.path}, byte {start}"
-        try:
-            number = _decode(line[:-_CHECK_BYTES] + b"}").number
-        except msgspec.DecodeError:
-            number = 0
-        return decode_line(line, number, where).number, end
+        return record.number if record else 0, end
 
-    def _after_last_newline(self, end: int) -> int:
-        """The offset just behind the last newline before `end`; 0 if there is none."""
-        position = end
-        while position > 0:
-            start = max(0, position - 65536)
-            found = os.pread(self._descriptor, position - start, start).rfind(b"\n")
-            if found >= 0:
-                return start + found + 1
-            position = start
-            if end - position > MOST_LINE_BYTES:
-                raise RunError(
-                    f"{self.path}, byte {position}: a line is longer than {MOST_LINE_BYTES} bytes."
-                )
-        return 0
+
+def last_record(path: Path) -> Record | None:
+    """The newest whole record, from the end of the file alone; None where there is none yet."""
+    refuse_irregular(path)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror}.") from error
+    try:
+        return _last(descriptor, path)[0]
+    finally:
+        os.close(descriptor)
+
+
+def _last(descriptor: int, path: Path) -> tuple[Record | None, int]:
+    """The last whole record and the size of the file up to its end."""
+    end = _after_last_newline(descriptor, path, os.fstat(descriptor).st_size)
+    if end == 0:
+        return None, 0
+    start = _after_last_newline(descriptor, path, end - 1)
+    line = os.pread(descriptor, end - start, start)
+    try:
+        number = _decode(line[:-_CHECK_BYTES] + b"}").number
+    except msgspec.DecodeError:
+        number = 0
+    return decode_line(line, number, f"{path}, byte {start}"), end
+
+
+def _after_last_newline(descriptor: int, path: Path, end: int) -> int:
+    """The offset just behind the last newline before `end`; 0 if there is none."""
+    position = end
+    while position > 0:
+        start = max(0, position - 65536)
+        found = os.pread(descriptor, position - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        position = start
+        if end - position > MOST_LINE_BYTES:
+            raise RunError(f"{path}, byte {position}: a line is longer than {MOST_LINE_BYTES} bytes.")
+    return 0
 
 
 class Follower:

@@ -29,6 +29,9 @@ Amounts = dict[str, int]
 """Whole amounts by measure, e.g. {"calls": 1, "tokens": 900, "microdollars": 1200}: sums are exact."""
 
 NOTHING = msgspec.Raw(b"null")
+NOTHING_LEFT = "nothing more to produce"
+BUDGET_SPENT = "the budget is spent"
+"""The reasons of a node that ended by itself."""
 
 
 class Started(msgspec.Struct, frozen=True):
@@ -142,6 +145,11 @@ class Stopped(msgspec.Struct, frozen=True):
 
     turn: int
     reason: str
+
+    @property
+    def finished(self) -> bool:
+        """Whether the node ended by itself, with nothing left to do."""
+        return self.reason in (NOTHING_LEFT, BUDGET_SPENT)
 
 
 KINDS: dict[str, type[msgspec.Struct]] = {

@@ -16,6 +16,8 @@ from shoal.runs.files import write_whole
 from shoal.runs.search import Axis, CellSummary, Contest
 
 RESULTS = "results.json"
+EXPERIMENT = "experiment.json"
+"""The plan of an experiment, which marks its folder."""
 FORMAT = "shoal.results"
 VERSION = 2
 

@@ -73,6 +73,15 @@ class Axis(msgspec.Struct, frozen=True):
         return f"{self.edges[index - 1]:g}–{self.edges[index]:g}"
 
 
+class DomainFacts(msgspec.Struct, frozen=True):
+    """A domain as a page shows it: the sides of its archive, its words, and the tabs of its own. The defaults
+    are for a domain that is not installed: cells then go by their numbers."""
+
+    axes: tuple[Axis, ...] = ()
+    words: Words = Words()
+    views: tuple[str, ...] = ()
+
+
 class Evaluation(msgspec.Struct, frozen=True):
     """The finding of one evaluator: `mean` and unbiased `variance` of the scores of `count` rounds, and the
     measures averaged over the rounds. `opponents` is the id of the opponent set alone."""
