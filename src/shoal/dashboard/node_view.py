@@ -161,7 +161,7 @@ class NodeView:
         self.time = record.time
         try:
             self._fold(record)
-        except (RunError, msgspec.MsgspecError, ValueError, OverflowError):
+        except (RunError, msgspec.MsgspecError, ValueError, OverflowError, RecursionError):
             self.unread += 1
 
     def _fold(self, record: Record) -> None:
@@ -230,7 +230,7 @@ class NodeView:
                 return False
             self._accounts_at = status.st_mtime
             found = _account(_accounts(self._accounts_path.read_bytes())["accounts"])
-        except (OSError, KeyError, msgspec.MsgspecError):
+        except (OSError, KeyError, msgspec.MsgspecError, RecursionError):
             return False
         self.accounts = []
         for author, account in found.items():

@@ -10,9 +10,11 @@ from shoal.evolve.history import read_history
 from shoal.evolve.programs import as_made, read_programs_of
 from shoal.evolve.settings import EvolveSettings
 from shoal.runs import load_settings
+from shoal.runs.records import reads_run
 from shoal.runs.tables import Rows
 
 
+@reads_run
 def export_search(run: Path, out: Path) -> dict[str, Rows]:
     """The tables `events` and `elites`; the elites' programs are written to out/programs."""
     settings = load_settings(EvolveSettings, run)

@@ -18,7 +18,7 @@ from shoal.evolve.elite import Elite
 from shoal.evolve.placer import PEER
 from shoal.evolve.settings import EvolveSettings
 from shoal.runs import RunFolder, read
-from shoal.runs.records import Answered, Asked, VerdictGiven, content_of, decode_payload
+from shoal.runs.records import Answered, Asked, VerdictGiven, content_of, decode_payload, refusing
 from shoal.runs.search import (
     Open,
     Program,
@@ -88,7 +88,9 @@ def _read_node(path: Path, node: str, model: str, made: list[Made], others: Prog
     for record in read(path):
         if record.kind not in ("asked", "answered", "verdict"):
             continue
-        content, where = content_of(record), f"{path}: record {record.number}"
+        with refusing(path, record):
+            content = content_of(record)
+        where = f"{path}: record {record.number}"
         if isinstance(content, Asked):
             request: SearchRequest = decode_payload(content.request, _REQUEST, where)
             if isinstance(request, Propose):

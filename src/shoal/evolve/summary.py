@@ -24,6 +24,7 @@ from shoal.evolve.rounds import STARTER
 from shoal.evolve.settings import EvolveSettings
 from shoal.models import own_price, parse_spec, price_for
 from shoal.runs import load_settings
+from shoal.runs.records import reads_run
 from shoal.runs.search import (
     Cell,
     CellSummary,
@@ -39,6 +40,7 @@ STARTERS = "the starter set"
 NOTHING = Contribution(0, 0, 0, 0)
 
 
+@reads_run
 def summarise(folder: Path, held_out: Path | None = None) -> SearchSummary:
     """The run in `folder`. `held_out` is a folder with programs that its best one is fought against; without
     it those of the settings, or the domain's starters."""

@@ -14,7 +14,7 @@ import msgspec
 
 from shoal.errors import RunError
 from shoal.runs import Follower, Ledger
-from shoal.runs.records import Arrived, Note, Shared, Started, VerdictGiven, content_of
+from shoal.runs.records import Arrived, Note, Shared, Started, VerdictGiven, content_of, decode_payload
 from shoal.swarm.presence import PRESENCE, peers_seen
 
 MOST_AUTHORS = 4096
@@ -55,6 +55,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         return {}
 
 
+NoteOf = TypeVar("NoteOf")
 StandingOf = TypeVar("StandingOf", bound=Standing)
 StandingOut = TypeVar("StandingOut", bound=Standing, covariant=True)
 
@@ -71,14 +72,15 @@ class Progress(msgspec.Struct, Generic[StandingOf], frozen=True):
     making: dict[str, float] = {}
 
 
-class Tally:
+class Tally(Generic[NoteOf]):
     """A journal so far, in the figures that all applications have in common.
 
     `read` takes in what was added since the last time, and never raises for a journal: one that is damaged is
     read up to there, and `trouble` says where. It need not exist yet.
     """
 
-    def __init__(self, journal: Path) -> None:
+    def __init__(self, journal: Path, note: type[NoteOf]) -> None:
+        self._note = note
         self.ledger = Ledger()
         self.trouble = ""
         self._follower = Follower(journal)
@@ -88,7 +90,7 @@ class Tally:
         self._received = 0
         self._rejected = 0
 
-    def read(self) -> Iterator[msgspec.Raw]:
+    def read(self) -> Iterator[NoteOf]:
         """The notes among the new records."""
         if self.trouble:
             return
@@ -97,7 +99,7 @@ class Tally:
                 self.ledger.take(record)
                 match content_of(record):
                     case Note(note=note):
-                        yield note
+                        yield decode_payload(note, self._note, f"record {record.number}")
                     case Arrived(author=author):
                         self._received += 1
                         if len(self._authors) < MOST_AUTHORS:
@@ -114,5 +116,5 @@ class Tally:
     def traffic(self, used: int) -> Traffic:
         """Peers are those whose beacons were heard, as the node's exchange writes them down; where there is
         no such file (in one process, on earlier runs), those from whom something arrived."""
-        peers = max(len(self._authors), peers_seen(self._presence))
-        return Traffic(peers, self._shared, self._received, self._rejected, used)
+        seen = peers_seen(self._presence) if self._presence.is_file() else 0
+        return Traffic(max(len(self._authors), seen), self._shared, self._received, self._rejected, used)

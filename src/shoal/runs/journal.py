@@ -28,7 +28,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Annotated, BinaryIO, Protocol
 
 import msgspec
 
@@ -40,6 +40,9 @@ from shoal.runs.lock import claim, release
 MOST_LINE_BYTES = 8 << 20
 """A longer record is refused by `append`; a longer line is damage to a reader."""
 
+MOST_TIME = 1e15
+"""Seconds, before or after; no clock goes that far, and microseconds of it are still whole numbers."""
+
 _CHECK_BYTES = len(',"check":"00000000"}\n')
 
 
@@ -48,7 +51,7 @@ class Record(msgspec.Struct, frozen=True):
 
     number: int
     kind: str
-    time: float
+    time: Annotated[float, msgspec.Meta(ge=-MOST_TIME, le=MOST_TIME)]
     payload: msgspec.Raw
 
 
@@ -90,7 +93,7 @@ def decode_line(line: bytes, number: int, where: str) -> Record:
         raise RunError(f"{where}: the line of record {number} is damaged. {remedy}")
     try:
         record = _decode(body + b"}")
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise RunError(f"{where}: the line of record {number} is not a record: {error}. {remedy}") from error
     if record.number != number:
         raise RunError(f"{where}: found record {record.number} in place of record {number}. {remedy}")
@@ -98,7 +101,7 @@ def decode_line(line: bytes, number: int, where: str) -> Record:
 
 
 def _make_record(number: int, kind: str, time: float, payload: object) -> tuple[Record, bytes]:
-    if not math.isfinite(time):
+    if not abs(time) <= MOST_TIME:
         raise RunError(f"record {number} ({kind}): its time is {time}, which no journal can hold.")
     try:
         record = Record(number, kind, time, msgspec.Raw(_encode(payload)))
@@ -249,7 +252,7 @@ def _last(descriptor: int, path: Path) -> tuple[Record | None, int]:
     line = os.pread(descriptor, end - start, start)
     try:
         number = _decode(line[:-_CHECK_BYTES] + b"}").number
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         number = 0
     return decode_line(line, number, f"{path}, byte {start}"), end
 

@@ -21,6 +21,7 @@ from typing import Literal
 import msgspec
 
 from shoal.errors import ConfigError, DomainError
+from shoal.runs.records import Count
 
 Cell = tuple[int, ...]
 Step = Literal["drain", "open", "propose", "close"]
@@ -262,23 +263,23 @@ class SearchNote(msgspec.Struct, frozen=True, omit_defaults=True):
     any.
     """
 
-    turn: int
-    round: int
+    turn: Count
+    round: Count
     step: Step
     result: Result = ""
     digest: str = ""
     cell: Cell | None = None
     fitness: float | None = None
     placed: tuple[Placed, ...] = ()
-    cells: int = 0
+    cells: Count = 0
     best: float | None = None
-    opponents: int | None = None
-    visitors: int = 0
+    opponents: Count | None = None
+    visitors: Count = 0
     novelty: float | None = None
     said: str = ""
     qd_score: float = 0.0
-    evaluations: int = 0
-    used: int = 0
+    evaluations: Count = 0
+    used: Count = 0
 
 
 # Summaries: a whole run in numbers.

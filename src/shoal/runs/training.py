@@ -15,6 +15,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from shoal.runs.records import Count
+
 MOST_COMPLETIONS = 64
 MOST_TOKENS = 8192
 
@@ -107,8 +109,8 @@ class SampledGroups(msgspec.Struct, frozen=True, tag="sampled", omit_defaults=Tr
 class Right(msgspec.Struct, frozen=True):
     """How many of how many held-out tasks were answered rightly, which ones, and the sum of rewards."""
 
-    right: int
-    total: int
+    right: Count
+    total: Count
     reward: float
     solved: tuple[int, ...] = ()
 
@@ -143,30 +145,30 @@ class TrainNote(msgspec.Struct, frozen=True, omit_defaults=True):
     and number of own rewards. `cpu` is seconds of this process, `said` the line for people.
     """
 
-    turn: int
-    step: int
+    turn: Count
+    step: Count
     kind: Literal["step", "evaluation", "missed"]
-    own: int = 0
-    own_informative: int = 0
+    own: Count = 0
+    own_informative: Count = 0
     reward_local: float | None = None
     reward_external: float | None = None
     reward_batch: float | None = None
     families: dict[str, tuple[float, int]] = {}
-    seen: int = 0
-    pool: int = 0
-    verified: int = 0
-    found: int = 0
-    used: int = 0
-    oldest: int = 0
+    seen: Count = 0
+    pool: Count = 0
+    verified: Count = 0
+    found: Count = 0
+    used: Count = 0
+    oldest: Count = 0
     used_authors: tuple[str, ...] = ()
-    dropped: dict[str, int] = {}
-    refused: dict[str, int] = {}
+    dropped: dict[str, Count] = {}
+    refused: dict[str, Count] = {}
     loss: float | None = None
     gradient_norm: float | None = None
-    trained_tokens: int = 0
-    left_out: int = 0
+    trained_tokens: Count = 0
+    left_out: Count = 0
     parts: dict[str, float] = {}
-    tokens: int = 0
+    tokens: Count = 0
     cpu: float = 0.0
     held_out: dict[str, Right] = {}
     said: str = ""

@@ -84,7 +84,7 @@ class Feed:
         try:
             content = content_of(record)
             point = point_of(node.application, content.note) if isinstance(content, Note) else None
-        except (RunError, msgspec.MsgspecError, OverflowError):
+        except (RunError, msgspec.MsgspecError, OverflowError, RecursionError):
             self.unread += 1
             return
         if isinstance(content, Started):
