@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from shoal.report.markup import Markup
+    from shoal.runs.markup import Markup
 
 
 def report(
@@ -83,7 +83,7 @@ def _interactive(folder: Path) -> str:
     return single_file(folder, facts_of(folder))
 
 
-def run_parts(folder: Path) -> list[Markup]:
+def run_parts(folder: Path) -> list[Markup | None]:
     """The parts of a page about a run."""
     import msgspec
 
@@ -98,5 +98,5 @@ def run_parts(folder: Path) -> list[Markup]:
     except (OSError, msgspec.DecodeError) as error:
         versions = {"unknown": f"{VERSIONS} cannot be read: {error}"}
     summary, settings = application.load("summarise")(folder), msgspec.to_builtins(settings_of(folder))
-    parts: list[Markup] = application.load("report")(name, summary, settings, versions)
+    parts: list[Markup | None] = application.load("report")(name, summary, settings, versions)
     return parts

@@ -11,11 +11,13 @@ learning on the same data.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
+from shoal.runs.markup import element, table
 from shoal.runs.records import Count
+from shoal.runs.tables import MOST_ROWS, data_frame
 
 MOST_COMPLETIONS = 64
 MOST_TOKENS = 8192
@@ -258,3 +260,39 @@ class TrainSummary(msgspec.Struct, frozen=True):
     oscillation: float | None
     largest_fall: float | None
     spreading: Spreading
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame` with one row per node and step of its curves, and the reward of each curve; a
+        curve that has no value at a step is missing there."""
+        rows = []
+        for node in self.nodes:
+            curves = (node.curve_local, node.curve_held_out, node.curve_batch)
+            local, held_out, batch = (dict(curve) for curve in curves)
+            rows += [
+                {
+                    "node": node.name,
+                    "step": step,
+                    "local": local.get(step),
+                    "held_out": held_out.get(step),
+                    "batch": batch.get(step),
+                }
+                for step in sorted({*local, *held_out, *batch})
+            ]
+        return data_frame(rows, ("node", "step", "local", "held_out", "batch"))
+
+    def _repr_html_(self) -> str:
+        state = "finished" if self.finished else "not finished"
+        told = (
+            f"Training, {state}: {len(self.nodes)} nodes, seed {self.seed}, {self.tokens:,} tokens generated."
+        )
+        headings = ("node", "model", "steps", "held-out reward", "at first", "local reward", "groups used")
+        rows = [
+            (node.name, node.model, str(node.steps), *map(_reward, rewards), f"{node.foreign_used:,}")
+            for node in self.nodes[:MOST_ROWS]
+            for rewards in [(node.reward_held_out, node.reward_held_out_first, node.reward_local)]
+        ]
+        return element("div", element("p", told), table(headings, rows))
+
+
+def _reward(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
