@@ -62,7 +62,12 @@ def test_following_ends_with_the_run(shoal: Shoal, tmp_path: Path, monkeypatch: 
     def go_on() -> None:
         for turn in range(1, 4):
             time.sleep(0.05)
-            add(run, "1-bomber", {"turn": turn, "step": "propose", "cells": turn}, ended=turn == 3)
+            add(
+                run,
+                "1-bomber",
+                {"turn": turn, "round": 0, "step": "propose", "cells": turn, "opponents": 1},
+                ended=turn == 3,
+            )
 
     writer = threading.Thread(target=go_on)
     writer.start()
@@ -77,7 +82,7 @@ def test_an_interrupt_is_the_ordinary_end_of_following(
 ) -> None:
     run = make_run(tmp_path / "run", ["1-bomber"])
     (run / "config.toml").write_text('models = ["builtin:bomber"]\n')
-    add(run, "1-bomber", {"turn": 1, "step": "propose", "cells": 1})
+    add(run, "1-bomber", {"turn": 1, "round": 0, "step": "propose", "cells": 1, "opponents": 1})
 
     def interrupt(_: float) -> None:
         raise KeyboardInterrupt
