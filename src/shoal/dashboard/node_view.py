@@ -41,7 +41,13 @@ MOST_EVENTS = 100
 MOST_AUTHORS = 64
 MOST_MEASURES = 8
 MOST_ACCOUNTS_BYTES = 4 << 20
+HEAD = (
+    "model application state ended trouble unread turn records changed_at shared not_shared arrived accepted "
+    "rejected missed accounts"
+).split()
+LEDGER = ("budget", "spent", "reserved", "overrun")
 ACCOUNT = ("received", "verified", "used", "useful")
+"""Names of what the page is told: of a node, of its ledger, and of an account."""
 
 _accounts = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _account = msgspec.json.Decoder(dict[str, dict[str, int | float | dict[str, int] | None]]).decode
@@ -59,14 +65,12 @@ class NodeView:
         self.trouble = ""
         self.unread = 0
         self.turn = 0
-        self.time = 0.0
         self.version = 0
         self.records = 0
         self.bytes_read = 0
         self.size = 0
         self.changed_at = 0.0
         self.ledger = Ledger()
-        self.starts = 0
         self.shared = 0
         self.not_shared = Tally()
         self.arrived = Tally(MOST_AUTHORS, DIGEST)
@@ -89,33 +93,9 @@ class NodeView:
 
     def head(self) -> dict[str, Any]:
         """Everything about the node that is small."""
-        ledger, view = self.ledger, self.view
-        head = {
-            "model": self.model,
-            "application": self.application,
-            "state": self.state,
-            "ended": self.ended,
-            "trouble": self.trouble,
-            "unread": self.unread,
-            "turn": self.turn,
-            "time": self.time,
-            "records": self.records,
-            "starts": self.starts,
-            "changed_at": self.changed_at,
-            "budget": _few(ledger.budget),
-            "spent": _few(ledger.spent),
-            "reserved": _few(ledger.reserved),
-            "overrun": _few(ledger.overrun),
-            "shared": self.shared,
-            "not_shared": self.not_shared,
-            "arrived": self.arrived,
-            "accepted": self.accepted,
-            "rejected": self.rejected,
-            "missed": self.missed,
-            "used": view.used,
-            "accounts": self.accounts,
-        }
-        found: dict[str, Any] = plain({**head, **view.head(self.turn)})
+        head = {name: getattr(self, name) for name in HEAD}
+        head |= {name: _few(getattr(self.ledger, name)) for name in LEDGER}
+        found: dict[str, Any] = plain({**head, "used": self.view.used, **self.view.head(self.turn)})
         return found
 
     def look(self) -> bool:
@@ -158,7 +138,6 @@ class NodeView:
     def fold(self, record: Record) -> None:
         self.version += 1
         self.records = record.number
-        self.time = record.time
         try:
             self._fold(record)
         except (RunError, msgspec.MsgspecError, ValueError, OverflowError, RecursionError):
@@ -211,7 +190,6 @@ class NodeView:
 
     def _started(self, started: Started) -> None:
         self.state, self.ended = "running", False
-        self.starts += 1
         self.ledger.budget = _few(started.budget)
         known = APPLICATIONS.get(started.application)
         if known is not None and not self.application:

@@ -115,7 +115,6 @@ class SearchView(View):
         return {
             "progress": f"round {plain(self.round) + 1}, turn {plain(turn):,}",
             "result": f"{cells} cells{best}",
-            "round": self.round,
             "results": self.results,
             "evaluations": self.evaluations,
         }

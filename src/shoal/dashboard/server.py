@@ -21,6 +21,7 @@ import msgspec
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
@@ -66,16 +67,16 @@ class Dashboard:
 
     async def static(self, request: Request) -> Response:
         found = assets().get(request.path_params["name"])
-        return (
-            _text("There is no such file.", 404) if found is None else Response(found[0], media_type=found[1])
-        )
+        if found is None:
+            raise HTTPException(404, "There is no such file.")
+        return Response(found[0], media_type=found[1])
 
     async def everything(self, request: Request) -> Response:
         return _json(await run_in_threadpool(self.watcher.message, Cursor()))
 
     async def events(self, request: Request) -> Response:
         if self.streams >= MOST_STREAMS:
-            return _text(f"{MOST_STREAMS} pages are open already: close some.", 503)
+            raise HTTPException(503, f"{MOST_STREAMS} pages are open already: close some.")
         self.streams += 1  # before anything is awaited, or a burst of pages would all find room
         return _Stream(self)
 
@@ -96,27 +97,23 @@ class Dashboard:
             silent += PERIOD
 
     async def program(self, request: Request) -> Response:
-        run = self._run(request)
-        if run is None:
-            return _text("There is no such run.", 404)
-        found = await run_in_threadpool(self._lineage, run, request.path_params["digest"])
-        return _json(found) if found else _text("This program is not kept any more.", 404)
+        found = await run_in_threadpool(self._lineage, self._run(request), request.path_params["digest"])
+        if not found:
+            raise HTTPException(404, "This program is not kept any more.")
+        return _json(found)
 
     async def replay(self, request: Request) -> Response:
-        run = self._run(request)
-        if run is None:
-            return _text("There is no such run.", 404)
-        asked = request.query_params
+        run, asked = self._run(request), request.query_params
         try:
             seed, cycles = int(asked.get("seed", "0")[:12]), int(asked.get("cycles", str(USUAL_CYCLES))[:12])
             program, opponent = asked["program"], asked["opponent"]
-        except (KeyError, ValueError):
-            return _text("Give program, opponent, seed and cycles.", 400)
+        except (KeyError, ValueError) as error:
+            raise HTTPException(400, "Give program, opponent, seed and cycles.") from error
         async with self._replays:
             try:
                 found = await run_in_threadpool(self._play, run, program, opponent, seed, cycles)
             except NoReplay as error:
-                return _text(str(error), 404)
+                raise HTTPException(404, str(error)) from error
         return Response(found, media_type="application/octet-stream")
 
     def _lineage(self, run: RunView, digest: str) -> list[dict[str, Any]]:
@@ -128,11 +125,12 @@ class Dashboard:
             sources = sources_of(run, program, opponent)
         return play(run, sources, seed, cycles)
 
-    def _run(self, request: Request) -> RunView | None:
-        number = request.path_params["run"]
-        if not (number.isascii() and number.isdecimal() and len(number) <= 4):
-            return None
-        return self.watcher.runs[int(number)] if int(number) < len(self.watcher.runs) else None
+    def _run(self, request: Request) -> RunView:
+        numbered = {str(number): run for number, run in enumerate(self.watcher.runs)}
+        run = numbered.get(request.path_params["run"])
+        if run is None:
+            raise HTTPException(404, "There is no such run.")
+        return run
 
 
 class _Stream(StreamingResponse):
@@ -213,7 +211,3 @@ def _is_number(host: str) -> bool:
 
 def _json(value: object) -> Response:
     return Response(msgspec.json.encode(value), media_type="application/json")
-
-
-def _text(text: str, status: int) -> Response:
-    return Response(f"{text}\n", status, media_type="text/plain")

@@ -31,7 +31,6 @@ MOST_BYTES = 256 << 10
 """A larger group is named, not shown."""
 MOST_COMPLETIONS = 8
 QUESTION, COMPLETION = 1500, 800
-MOST_FAMILIES = 32
 MATCHED_TURNS = 200
 """Turns whose own groups are remembered for telling which author the node is."""
 
@@ -51,7 +50,6 @@ class TrainView(View):
         self.step = 0
         self.reward: float | None = None
         self.held_out: float | None = None
-        self.families: dict[str, tuple[int, int, float]] = {}
         self.dropped = Tally()
         self.refused = Tally()
         self.totals: Counter[str] = Counter()
@@ -87,10 +85,6 @@ class TrainView(View):
         found = _note(note)
         if found.kind == "evaluation":
             self.held_out = found.reward_held_out
-            self.families = {
-                shown_line(name, 60): (one.right, one.total, one.reward)
-                for name, one in list(found.held_out.items())[:MOST_FAMILIES]
-            }
             self.curves.add("Held-out reward", found.step, self.held_out)
         else:
             self.step = found.step
@@ -113,8 +107,6 @@ class TrainView(View):
         return {
             "progress": f"step {plain(self.step):,}",
             "result": result or "–",
-            "step": self.step,
-            "held_out": self.families,
             "dropped": self.dropped,
             "refused": self.refused,
             "totals": self.totals,
