@@ -58,7 +58,7 @@ def test_runs_beyond_the_most_are_counted_on_the_page(
     assert told(watcher)["notices"] == ["2 more runs are not shown: 2 are the most"]
     given = Watcher([RunView(tmp_path / name) for name in "abc"])
     given.look_for_runs()
-    assert (titles(given), given.notices) == (["a", "b"], ["1 more runs are not shown: 2 are the most"])
+    assert (titles(given), given.notices) == (["a", "b"], ["1 more run is not shown: 2 are the most"])
 
 
 def test_a_run_that_cannot_be_opened_is_named_and_the_others_are_shown(

@@ -126,11 +126,8 @@ class Curves:
         self.by_title: dict[str, Series] = {}
 
     def add(self, title: str, x: float, y: float | None, kind: Literal["mean", "last"] = "mean") -> None:
-        if y is None:
-            return
-        series = self.by_title.get(title)
-        if series is None:
-            if len(self.by_title) >= self.most:
-                return
-            series = self.by_title[title] = Series(kind)
-        series.add(x, y)
+        """Without a value the title only gets its place among the others."""
+        if title not in self.by_title and len(self.by_title) < self.most:
+            self.by_title[title] = Series(kind)
+        if y is not None and title in self.by_title:
+            self.by_title[title].add(x, y)

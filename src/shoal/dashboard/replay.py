@@ -54,19 +54,15 @@ def play(run: RunView, sources: list[tuple[str, str]], seed: int, cycles: int) -
         found = record(warriors, rules, seed=seed, steps=min(cycles, rules.cycles) * len(warriors))
     except (ConfigError, RunError) as error:
         raise NoReplay(str(error)) from error
-    events = found.events[:MOST_EVENTS]
     head = {
         "names": [shown_line(name, 60) for name in found.names],
         "positions": found.positions,
         "lengths": found.lengths,
-        "first": found.first_mover,
         "core": rules.core_size,
-        "cycles": min(cycles, rules.cycles),
-        "of": rules.cycles,
+        "cycles": rules.cycles,
         "seed": seed,
-        "cut": len(found.events) > MOST_EVENTS,
     }
-    return json.dumps(head).encode() + b"\n" + events.astype("<u4").tobytes()
+    return json.dumps(head).encode() + b"\n" + found.events[:MOST_EVENTS].astype("<u4").tobytes()
 
 
 def _program(run: RunView, digest: str) -> tuple[str, str]:

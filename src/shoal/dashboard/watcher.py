@@ -107,10 +107,12 @@ class Watcher:
                 self.runs.append(run)
             self._opened.add(path)
         told = list(self._unreadable.values())
-        more = [f"{len(told) - MOST_NOTICES} more runs cannot be opened"] if len(told) > MOST_NOTICES else []
+        if len(told) > MOST_NOTICES:
+            told[MOST_NOTICES:] = [f"{len(told) - MOST_NOTICES} more that cannot be opened"]
         if left_out:
-            more.append(f"{left_out} more runs are not shown: {MOST_RUNS} are the most")
-        self.notices = told[:MOST_NOTICES] + more
+            runs = "1 more run is" if left_out == 1 else f"{left_out} more runs are"
+            told.append(f"{runs} not shown: {MOST_RUNS} are the most")
+        self.notices = told
 
     def _work(self) -> None:
         while not self._stop.is_set():

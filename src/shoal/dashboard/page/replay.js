@@ -59,11 +59,8 @@ export class ReplayView {
     const about = store.runs[run];
     const elites = this.elites();
     this.main.querySelectorAll(".tools, .columns").forEach((one) => { one.hidden = !elites.length; });
-    if (!elites.length) {
-      this.empty.textContent = `No ${about.words.program} holds a cell yet.`;
-      return;
-    }
-    this.empty.textContent = "";
+    this.empty.textContent = elites.length ? "" : `No ${about.words.program} holds a cell yet.`;
+    if (!elites.length) return;
     const name = (cell) => `${number(cell.fitness, 2)}  ${store.modelOf(run, cell)}  ${cell.digest.slice(0, 8)}`;
     const programs = elites.map((cell) => [cell.digest, name(cell)]);
     const wanted = this.program.value || route || elites[0].digest;
@@ -158,8 +155,7 @@ export class ReplayView {
       const state = round.died[index] === null ? `${number(round.processes[index])} processes` : `died in cycle ${number(round.died[index])}`;
       return element("li", {}, swatch, `${index + 1}. ${name || "unnamed"}: ${state}`);
     }));
-    const end = head.cycles < head.of ? `, recorded up to ${number(head.cycles)} of ${number(head.of)}` : ` of ${number(head.of)}`;
-    this.say(`Instruction ${number(round.steps)}, cycle ${number(round.cycle)}${end}. Seed ${head.seed}.${round.ended ? " End of the recording." : ""}`);
+    this.say(`Instruction ${number(round.steps)}, cycle ${number(round.cycle)} of ${number(head.cycles)}. Seed ${head.seed}.${round.ended ? " End of the recording." : ""}`);
   }
 
   say(text) {

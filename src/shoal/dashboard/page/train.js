@@ -52,7 +52,7 @@ export class TrainView {
     const from = one.author ? `from ${store.authorName(run, one.author)}${one.model ? ` (says it is ${one.model})` : ""}` : "own";
     return element("details", { open },
       element("summary", {}, `turn ${number(one.turn)}, ${from}, ${one.family || "task"}: ${one.verdict}${mean === null ? "" : `, mean reward ${number(mean)}`}`,
-        element("span", { class: "soft" }, `  ${one.question.slice(0, 60)}`)),
+        element("span", { class: "soft" }, ` · ${one.question.slice(0, 60)}`)),
       element("pre", { class: "text question", tabindex: "0" }, one.question),
       one.completions.map(([text, finished, reward]) => element("div", { class: "completion" },
         element("span", {}, `reward ${number(reward, 2)}${finished ? "" : ", cut off"}`), element("pre", { class: "text" }, text))),
