@@ -47,7 +47,7 @@ HEAD = (
 ).split()
 LEDGER = ("budget", "spent", "reserved", "overrun")
 ACCOUNT = ("received", "verified", "used", "useful")
-"""Names of what the page is told: of a node, of its ledger, and of an account."""
+"""The attributes of a node, of its ledger and of an account that the page shows."""
 
 _accounts = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _account = msgspec.json.Decoder(dict[str, dict[str, int | float | dict[str, int] | None]]).decode

@@ -34,7 +34,7 @@ class RunView:
         self.tabs = ("swarm", *view.tabs, *self.facts.views, "budget")
 
     def look(self) -> bool:
-        """Sees which nodes there are and how far their journals have grown. True: something changed."""
+        """Finds new nodes and the growth of all journals. True: something changed."""
         changed = False
         try:
             names = self.folder.node_names()

@@ -27,7 +27,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from shoal.dashboard.guard import MOST_HEADER_BYTES, Guard
+from shoal.dashboard.guard import MOST_HEADER_BYTES, Guard, numeric
 from shoal.dashboard.messages import Cursor
 from shoal.dashboard.replay import USUAL_CYCLES, NoReplay, play, sources_of
 from shoal.dashboard.run_view import RunView
@@ -160,7 +160,7 @@ def serve(
     listening = _bind(host, port)
     port = listening.getsockname()[1]
     dashboard = Dashboard(watcher)
-    own_names = [*names, *([] if _is_number(host) else [host]), socket.gethostname()]
+    own_names = [*names, *([host] if numeric(host) is None else []), socket.gethostname()]
     guarded = Guard(dashboard.application(), token, own_names, f"shoal-dashboard-{port}")
     config = uvicorn.Config(
         guarded, log_level="warning", access_log=False, server_header=False, lifespan="off", ws="none",
@@ -203,10 +203,6 @@ def _bind(host: str, port: int) -> socket.socket:
             f"--host {host} --port {port}: cannot be bound: {error.strerror or error}"
         ) from error
     return listening
-
-
-def _is_number(host: str) -> bool:
-    return ":" in host or host.replace(".", "").isdecimal()
 
 
 def _json(value: object) -> Response:

@@ -1,4 +1,4 @@
-"""The part of a node's page that belongs to its application, and who the authors of its items are."""
+"""The part of a node's page that belongs to its application, and the nodes behind the authors of items."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class CellView:
-    """The holder of a cell, since which turn; `version` is the node's when it changed."""
+    """A cell and its elite, which took it in `turn`, at this `version` of the node."""
 
     cell: tuple[int, ...]
     fitness: float

@@ -1,4 +1,4 @@
-// One page with a few views. The address after # names run, view and what is looked at: #/0/archive
+// One page with a few tabs. The address after # names run, tab and detail: #/0/archive
 import { element, setOptions } from "./elements.js";
 import { Store } from "./store.js";
 import { FileFeed, LiveFeed } from "./feed.js";
@@ -39,7 +39,7 @@ function parsed() {
   try {
     decoded = decodeURIComponent(detail || "");
   } catch {
-    // an address that somebody mistyped names nothing
+    // a mistyped address names nothing
   }
   return [index, name, decoded];
 }

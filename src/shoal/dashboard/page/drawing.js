@@ -8,7 +8,7 @@ const VIRIDIS = [[68, 1, 84], [65, 68, 135], [42, 120, 142], [34, 168, 132], [12
 const CATEGORIES = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#7f7f7f"];
 const DASHES = ["", "7 3", "2 2", "9 3 2 3", "4 4", "1 3", "12 4", "6 2 1 2"];
 
-// From 0 to 1; light is much.
+// A colour from 0 (dark) to 1 (light).
 export function scaled(share) {
   const place = Math.min(Math.max(share, 0), 1) * (VIRIDIS.length - 1);
   const low = Math.min(Math.floor(place), VIRIDIS.length - 2);

@@ -76,7 +76,7 @@ export class ProgramPanel {
   }
 }
 
-// What changed between two texts, line by line; bounded, as the texts come from anywhere.
+// The changes between two texts, line by line; bounded, as the texts come from anywhere.
 
 const MOST_LINES = 600;
 

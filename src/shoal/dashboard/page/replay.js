@@ -163,7 +163,7 @@ export class ReplayView {
   }
 }
 
-// A recorded round, played back: who touched each cell of the core last, and which processes live. Everything
+// A recorded round, played back: the last warrior that touched each cell, and the processes that live. All of it
 // follows from the events, so the same warriors and seed always look the same.
 
 const [EXECUTE, WRITE, SPAWN, PROCESS_DIES, WARRIOR_DIES] = [0, 1, 2, 3, 4];

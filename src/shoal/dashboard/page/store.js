@@ -1,5 +1,5 @@
-// What the page knows. Messages replace parts of it, so it is as large as the server's bounded views and never
-// grows with the time that the page stays open.
+// The page's data. Messages replace parts of it, so it is as large as the server's bounded views and does not
+// grow while the page stays open.
 import { entry } from "./elements.js";
 
 const MOST_EVENTS = 100;

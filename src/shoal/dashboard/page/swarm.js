@@ -1,4 +1,4 @@
-// The swarm: who is there, how far, and who learns from whom.
+// The swarm: its nodes, their progress, and who learns from whom.
 import { element, entry, fill, number, reasons, table, total } from "./elements.js";
 
 export class SwarmView {
@@ -14,7 +14,7 @@ export class SwarmView {
     const places = [...this.main.querySelectorAll(".wide, .events")].map((one) => [one.scrollLeft, one.scrollTop]);
     fill(this.main,
       element("h1", {}, "Swarm"),
-      element("p", { class: "soft" }, `${nodes.length} nodes. Nobody waits for anybody: each goes at its own pace.`),
+      element("p", { class: "soft" }, `${nodes.length} nodes. Each goes at its own pace; none waits for another.`),
       this.warnings(nodes),
       this.nodes(nodes),
       element("h2", {}, "Who uses whose items"),

@@ -1,4 +1,4 @@
-// Training: rewards, how informative groups are, staleness, losses, and what was written and how it was judged.
+// Training: rewards, informative groups, staleness, losses, and the newest rollouts with their verdicts.
 import { element, figures, fill, number, setOptions } from "./elements.js";
 import { charts } from "./drawing.js";
 
