@@ -156,14 +156,14 @@ class SearchWatcher:
         self._name = settings.node_names()[index]
         self._model = settings.models[index]
         self._cells = cells
-        self._tally = Tally(journal, SearchNote)
+        self._tally = Tally(journal)
         self._round = 0
         self._evaluations = 0
         self._used = 0
         self._archive: SearchNote | None = None
 
     def look(self, *, ended: bool = False, trouble: str = "") -> SearchStanding:
-        for note in self._tally.read():
+        for note in self._tally.notes(SearchNote):
             self._round = min(note.round + 1, self._rounds)
             self._evaluations += note.evaluations
             self._used += note.used

@@ -72,15 +72,14 @@ class Progress(msgspec.Struct, Generic[StandingOf], frozen=True):
     making: dict[str, float] = {}
 
 
-class Tally(Generic[NoteOf]):
+class Tally:
     """A journal so far, in the figures that all applications have in common.
 
     `read` takes in what was added since the last time, and never raises for a journal: one that is damaged is
     read up to there, and `trouble` says where. It need not exist yet.
     """
 
-    def __init__(self, journal: Path, note: type[NoteOf]) -> None:
-        self._note = note
+    def __init__(self, journal: Path) -> None:
         self.ledger = Ledger()
         self.trouble = ""
         self._follower = Follower(journal)
@@ -90,8 +89,17 @@ class Tally(Generic[NoteOf]):
         self._received = 0
         self._rejected = 0
 
-    def read(self) -> Iterator[NoteOf]:
-        """The notes among the new records."""
+    def notes(self, expected: type[NoteOf]) -> Iterator[NoteOf]:
+        """The notes among the new records, in their type."""
+        for note in self.read():
+            try:
+                yield decode_payload(note, expected, f"the note of record {self._follower.number}")
+            except RunError as error:
+                self.trouble = str(error)
+                return
+
+    def read(self) -> Iterator[msgspec.Raw]:
+        """The same as they stand in the journal."""
         if self.trouble:
             return
         try:
@@ -99,7 +107,7 @@ class Tally(Generic[NoteOf]):
                 self.ledger.take(record)
                 match content_of(record):
                     case Note(note=note):
-                        yield decode_payload(note, self._note, f"record {record.number}")
+                        yield note
                     case Arrived(author=author):
                         self._received += 1
                         if len(self._authors) < MOST_AUTHORS:

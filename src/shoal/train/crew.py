@@ -227,14 +227,14 @@ class TrainWatcher:
         self._plan = settings.of(index)
         self._steps = settings.steps
         self._allowed = settings.tokens
-        self._tally = Tally(journal, TrainNote)
+        self._tally = Tally(journal)
         self._last: TrainNote | None = None
         self._used = 0
         self._local: float | None = None
         self._held_out: float | None = None
 
     def look(self, *, ended: bool = False, trouble: str = "") -> TrainStanding:
-        for note in self._tally.read():
+        for note in self._tally.notes(TrainNote):
             self._last = note
             self._used += note.used
             self._local = self._local if note.reward_local is None else note.reward_local
