@@ -7,6 +7,7 @@ understand is counted in `unread` and passed over.
 
 from __future__ import annotations
 
+import contextlib
 import stat
 import time
 from collections import deque
@@ -98,20 +99,15 @@ class NodeView:
         found: dict[str, Any] = plain({**head, "used": self.view.used, **self.view.head(self.turn)})
         return found
 
-    def look(self) -> bool:
-        """Sees how large the journal is now, and reads the accounts if they changed; cheap. True: changed."""
-        changed = False
-        try:
+    def look(self) -> None:
+        """Sees how large the journal is now, and reads the accounts if they changed; cheap."""
+        with contextlib.suppress(OSError):
             status = self._path.stat()
             if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for without end
-                changed, self.trouble = not self.trouble, "journal.jsonl is not a regular file"
-                self.version += changed
-                return changed
-            changed = self.changed_at != status.st_mtime
+                self.version += not self.trouble
+                self.trouble = "journal.jsonl is not a regular file"
             self.size, self.changed_at = status.st_size, status.st_mtime
-        except OSError:
-            pass
-        return self._look_at_accounts() or changed
+        self._look_at_accounts()
 
     def advance(self, seconds: float) -> int:
         """Reads records for about so many seconds; returns how many. Call `look` before."""
@@ -199,17 +195,17 @@ class NodeView:
     def _tell(self, record: Record, text: str) -> None:
         self.events.append((record.number, record.time, shown_line(text)))
 
-    def _look_at_accounts(self) -> bool:
+    def _look_at_accounts(self) -> None:
         """The accounts as the swarm writes them: by author, counts by name."""
         try:
             status = self._accounts_path.stat()
             fits = stat.S_ISREG(status.st_mode) and status.st_size <= MOST_ACCOUNTS_BYTES
             if status.st_mtime == self._accounts_at or not fits:
-                return False
+                return
             self._accounts_at = status.st_mtime
             found = _account(_accounts(self._accounts_path.read_bytes())["accounts"])
         except (OSError, KeyError, msgspec.MsgspecError, RecursionError):
-            return False
+            return
         self.accounts = []
         for author, account in found.items():
             reasons, rejected = Tally(), account.get("rejected")
@@ -220,7 +216,6 @@ class NodeView:
         self.accounts.sort(key=lambda one: (-one["received"], one["author"]))
         del self.accounts[MOST_AUTHORS:]
         self.version += 1
-        return True
 
 
 def _few(amounts: Mapping[str, int]) -> dict[str, int]:

@@ -24,13 +24,9 @@ class NoReplay(ShoalError):
     """The round cannot be replayed; the message says why and is fit for the page."""
 
 
-def replay(run: RunView, digest: str, opponent: str, seed: int, cycles: int = USUAL_CYCLES) -> bytes:
-    """The round of the program `digest` against `opponent`, "starter:imp" or "program:<digest>"."""
-    return play(run, sources_of(run, digest, opponent), seed, cycles)
-
-
 def sources_of(run: RunView, digest: str, opponent: str) -> list[tuple[str, str]]:
-    """Names and sources of the two. This part is quick, and the only one that looks at the views."""
+    """Names and sources of the program `digest` and of `opponent`, "starter:imp" or "program:<digest>". This
+    part is quick, and the only one that looks at the views."""
     if "replay" not in run.tabs:
         raise NoReplay("only programs of Core War can be replayed")
     kind, _, name = opponent.partition(":")

@@ -33,13 +33,12 @@ class RunView:
         view: type[View] = View if known is None else known.load("view")
         self.tabs = ("swarm", *view.tabs, *self.facts.views, "budget")
 
-    def look(self) -> bool:
-        """Finds new nodes and the growth of all journals. True: something changed."""
-        changed = False
+    def look(self) -> None:
+        """Finds new nodes, and how far all journals have grown."""
         try:
             names = self.folder.node_names()
         except OSError:
-            return False
+            return
         self.passed_over = max(0, len(names) - MOST_NODES)
         for name in names[:MOST_NODES]:
             if name not in self.nodes:
@@ -48,10 +47,8 @@ class RunView:
                 except RunError:  # a name that could lead elsewhere
                     continue
                 self.nodes[name] = NodeView(name, folder, self._model_of(name), self.authors)
-                changed = True
         for node in self.nodes.values():
-            changed |= node.look()
-        return changed
+            node.look()
 
     def find(self, digest: str) -> Kept | None:
         """The program, as the node that made it knows it, or else as any other does."""

@@ -46,7 +46,7 @@ class Dashboard:
     def __init__(self, watcher: Watcher) -> None:
         self.watcher = watcher
         self.streams = 0
-        self.stopping = False
+        self.stops: Callable[[], bool] = lambda: False
         self._replays = asyncio.Semaphore(MOST_REPLAYS_AT_ONCE)
 
     def application(self) -> Starlette:
@@ -84,7 +84,7 @@ class Dashboard:
         """A page that comes back gets everything anew: it is small, and cannot be wrong."""
         cursor, silent = Cursor(), 0.0
         yield b"retry: 1000\n\n"
-        while not self.stopping:
+        while not self.stops():  # a server that is asked to stop waits for its answers to end
             told = await run_in_threadpool(self.watcher.message, cursor)
             if told is not None or silent >= BEAT:
                 told = told or {"kind": "beat"}
@@ -167,7 +167,8 @@ def serve(
         loop="asyncio", http="h11", h11_max_incomplete_event_size=MOST_HEADER_BYTES, limit_concurrency=128,
         timeout_keep_alive=15, timeout_graceful_shutdown=1,
     )  # fmt: skip
-    server = _Server(config, dashboard)
+    server = uvicorn.Server(config)
+    dashboard.stops = lambda: server.should_exit
     watcher.start()
     try:
         ready(f"http://{f'[{host}]' if ':' in host else host}:{port}/", server)
@@ -175,18 +176,6 @@ def serve(
     finally:
         watcher.stop()
         listening.close()
-
-
-class _Server(uvicorn.Server):
-    """Ends the streams first: a server that is asked to stop waits for its answers to end."""
-
-    def __init__(self, config: uvicorn.Config, dashboard: Dashboard) -> None:
-        super().__init__(config)
-        self._dashboard = dashboard
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._dashboard.stopping = True
-        await super().shutdown(sockets)
 
 
 def _bind(host: str, port: int) -> socket.socket:

@@ -21,7 +21,7 @@ import msgspec
 
 from shoal.dashboard.bounds import shown_line
 from shoal.dashboard.messages import Cursor
-from shoal.dashboard.replay import NoReplay, replay
+from shoal.dashboard.replay import NoReplay, play, sources_of
 from shoal.dashboard.run_view import RunView
 from shoal.dashboard.view import CellView
 from shoal.dashboard.watcher import Watcher
@@ -39,7 +39,7 @@ MOST_ANCESTORS = 6
 MOST_REPLAYS = 12
 MOST_REPLAY_CHARACTERS = 3 << 19
 CYCLES = 4000
-OPPONENT = "dwarf"
+OPPONENT = "starter:dwarf"
 
 # The form that imports and exports in page/*.js have; a test holds them to it.
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z_]+\.js)";\n', re.MULTILINE)
@@ -156,11 +156,11 @@ def _replays(run: RunView, cells: Sequence[CellView]) -> list[dict[str, str]]:
     room = MOST_REPLAY_CHARACTERS
     for digest in list(dict.fromkeys(cell.digest for cell in cells))[:MOST_REPLAYS]:
         try:
-            recording = replay(run, digest, f"starter:{OPPONENT}", 0, CYCLES)
+            recording = play(run, sources_of(run, digest, OPPONENT), 0, CYCLES)
         except NoReplay:
             continue
         text = base64.b64encode(zlib.compress(recording, 9)).decode()
         if len(text) <= room:
             room -= len(text)
-            found.append({"program": digest, "opponent": f"starter:{OPPONENT}", "seed": "0", "data": text})
+            found.append({"program": digest, "opponent": OPPONENT, "seed": "0", "data": text})
     return found
