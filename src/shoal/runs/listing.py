@@ -68,13 +68,14 @@ def describe(path: Path) -> Listed:
     """How the run or experiment at `path` stands."""
     size, newest = _size_and_time(path)
     age = round(max(0.0, time.time() - newest), 3)
-    is_run = not (path / EXPERIMENT).exists()
+    kind: Literal["run", "experiment"] = "run"
     try:
-        found = _run(path) if is_run else _experiment(path)
+        if (path / EXPERIMENT).exists():
+            kind = "experiment"
+        found = _run(path) if kind == "run" else _experiment(path)
     except (RunError, OSError) as error:
-        problem = str(error)[:500]
-        found = {"application": "", "state": "unreadable", "problem": problem}
-    return Listed(path=str(path), kind="run" if is_run else "experiment", age=age, size=size, **found)
+        found = {"application": "", "state": "unreadable", "problem": str(error)[:500]}
+    return Listed(path=str(path), kind=kind, age=age, size=size, **found)
 
 
 def ago(seconds: float) -> str:
@@ -113,7 +114,7 @@ def _experiment(path: Path) -> dict[str, Any]:
         plan = msgspec.json.decode(file.read_bytes())["plan"]
         runs = len(plan["arms"]) * len(plan["seeds"])
         application = str(plan["arms"][0]["settings"].get("application", "evolve"))[:40]
-    except (msgspec.MsgspecError, LookupError, TypeError, AttributeError) as error:
+    except (msgspec.MsgspecError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise RunError(f"{file}: this is not the plan of an experiment: {error}.") from error
     done = sum(1 for _ in (path / "outcomes").glob("*/*.json"))
     state: State = "finished" if done >= runs else "stopped" if done else "not started"
