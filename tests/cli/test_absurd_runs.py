@@ -138,6 +138,15 @@ def no_payloads(records: Records) -> None:
     records[:] = [(kind, time, None) for kind, time, _ in records]
 
 
+def bad_evaluations(records: Records) -> None:
+    """Of a search: numbers that no evaluation has. Of training: rewards that no page can draw."""
+    for kind, _, payload in records:
+        for one in payload["answer"].get("evaluations", []) if kind == "answered" else []:
+            one["variance"], one["count"] = -1.0, 0
+        if kind == "note" and "reward_local" in payload["note"]:
+            payload["note"]["reward_local"] = 1e308 if payload["turn"] % 2 else -1e308
+
+
 ABSURD: dict[str, Callable[[Records], object]] = {
     "turns below zero": put("turn", "turn", value=-1),
     "turns without end": put("asked", "turn", value=HUGE),
@@ -158,6 +167,7 @@ ABSURD: dict[str, Callable[[Records], object]] = {
     "thousands of digits": put("note", "turn", value=Literal("9" * 5000)),
     "a stray surrogate": put("note", "note", value=Literal('"\\ud800"')),
     "answers before questions": answers_first,
+    "numbers that nothing measures": bad_evaluations,
     "everything twice": everything_twice,
     "times beyond all clocks": far_away,
     "the journal of another node": of_another_node,

@@ -90,6 +90,7 @@ def run_parts(folder: Path) -> list[Markup | None]:
     from shoal.applications import application_of, settings_of
     from shoal.runs.files import refuse_irregular
     from shoal.runs.folder import VERSIONS
+    from shoal.runs.records import refusing
 
     name, application = "/".join(folder.absolute().parts[-2:]), application_of(folder)
     refuse_irregular(folder / VERSIONS)
@@ -98,5 +99,6 @@ def run_parts(folder: Path) -> list[Markup | None]:
     except (OSError, msgspec.DecodeError) as error:
         versions = {"unknown": f"{VERSIONS} cannot be read: {error}"}
     summary, settings = application.load("summarise")(folder), msgspec.to_builtins(settings_of(folder))
-    parts: list[Markup | None] = application.load("report")(name, summary, settings, versions)
+    with refusing(folder):
+        parts: list[Markup | None] = application.load("report")(name, summary, settings, versions)
     return parts

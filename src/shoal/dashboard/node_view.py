@@ -21,7 +21,7 @@ import msgspec
 from shoal.applications import APPLICATIONS
 from shoal.dashboard.bounds import DIGEST, Curves, Tally, plain, shown_line
 from shoal.dashboard.view import Authors, View
-from shoal.errors import RunError
+from shoal.errors import RunError, ShoalError
 from shoal.runs import Follower, Ledger, Record
 from shoal.runs.records import (
     Answered,
@@ -136,7 +136,7 @@ class NodeView:
         self.records = record.number
         try:
             self._fold(record)
-        except (RunError, msgspec.MsgspecError, ValueError, OverflowError, RecursionError):
+        except (ShoalError, msgspec.MsgspecError, ValueError, OverflowError, RecursionError):
             self.unread += 1
 
     def _fold(self, record: Record) -> None:
