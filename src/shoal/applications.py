@@ -7,7 +7,6 @@ named as `module:attribute` and loaded when first used: listing runs needs no to
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -59,7 +58,7 @@ APPLICATIONS = {
             export="shoal.evolve.programs:export_search",
             report="shoal.report.search:search_parts",
             view="shoal.dashboard.search_view:SearchView",
-            points="shoal.trackers.points:search_point",
+            points="shoal.trackers.feed:search_point",
             terminal="shoal.cli.search_terminal:SEARCH",
             findings="shoal.lab.findings:findings",
         ),
@@ -73,7 +72,7 @@ APPLICATIONS = {
             export="shoal.train.export:export_training",
             report="shoal.report.training:training_parts",
             view="shoal.dashboard.train_view:TrainView",
-            points="shoal.trackers.points:train_point",
+            points="shoal.trackers.feed:train_point",
             terminal="shoal.cli.train_terminal:TRAINING",
             findings="shoal.lab.sweep_findings:sweep_findings",
         ),
@@ -86,17 +85,10 @@ def application_of(folder: Path) -> Application:
     RunError where the folder is no run, or one of an application that is unknown here."""
     from shoal.runs.folder import CONFIG, RunFolder
 
-    path = folder / CONFIG
-    try:
-        table = tomllib.loads(RunFolder.look(folder).config_toml)
-    except (ValueError, RecursionError) as error:
-        raise RunError(f"{path}: this is not the config of a run: {error}.") from error
-    if not table:  # a run writes all of its settings; an empty file must not pass for the defaults
-        raise RunError(f"{path}: it is empty. Restore it from a copy of the run.")
-    found = APPLICATIONS.get(str(table.get("application", "evolve")))
-    if found is None:
-        raise RunError(f"{path}: this release does not know the application {table['application']!r}.")
-    return found
+    name = str(RunFolder.look(folder).config_table().get("application", "evolve"))
+    if name not in APPLICATIONS:
+        raise RunError(f"{folder / CONFIG}: this release does not know the application {name[:80]!r}.")
+    return APPLICATIONS[name]
 
 
 def settings_of(folder: Path) -> Any:

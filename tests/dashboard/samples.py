@@ -4,18 +4,50 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from shoal.corewar import starter_source
 from shoal.runs import Journal, RunFolder, Sync
 from shoal.runs.journal import Record, encode_line
+from shoal.runs.search import (
+    Close,
+    Closed,
+    Migrant,
+    Open,
+    Opened,
+    Origin,
+    Placed,
+    Program,
+    Propose,
+    Proposed,
+    SearchEvidence,
+    SearchNote,
+)
+from shoal.runs.training import (
+    Completion,
+    Evaluate,
+    Evaluated,
+    OwnGroup,
+    Right,
+    RolloutGroup,
+    Sample,
+    Sampled,
+    SampledGroups,
+    TaskName,
+    TrainEvidence,
+    TrainNote,
+)
 
 HOSTILE = "<script>window.owned=1</script><img src=x onerror=window.owned=1>\x1b[31mred\x1b[0m\x07\u202egnp\u2028</pre>"
 
 CONFIG = """models = ["builtin:bomber", "builtin:scanner"]
 domain = "corewar"
 rounds = 2
+repeats = 20
 
-[corewar]
+[options]
 core_size = 8000
 cycles = 80000
 axes = ["spawned", "coverage"]
@@ -65,23 +97,15 @@ class NodeWriter:
         self.put("answered", {"turn": self.turn, "attempt": 1, "answer": answer, "cost": cost})
         self.put("turn", {"turn": self.turn})
 
-    def note(self, **fields: object) -> None:
-        self.put("note", {"turn": self.turn, "note": {"turn": self.turn, **fields}})
+    def note(self, note: SearchNote | TrainNote) -> None:
+        self.put("note", {"turn": self.turn, "note": note})
 
     def open_round(
-        self, number: int = 0, visitors: list[object] | None = None, placed: list[object] | None = None
+        self, number: int = 0, visitors: tuple[Migrant, ...] = (), placed: tuple[Placed, ...] = ()
     ) -> None:
-        self.ask(
-            {
-                "type": "open", "round": number, "seed": 1, "entrants": [], "opponents": [],
-                "visitors": visitors or [],
-            },
-            {},
-        )  # fmt: skip
-        self.answer({"type": "opened", "evaluations": []}, {})
-        self.note(
-            round=number, step="open", placed=placed or [], cells=0, warriors=2, visitors=len(visitors or [])
-        )
+        self.ask(Open(number, 1, (), (), visitors), {})
+        self.answer(Opened(()), {})
+        self.note(SearchNote(self.turn, number, "open", placed=placed, opponents=1, visitors=len(visitors)))
 
     def propose(
         self,
@@ -90,47 +114,25 @@ class NodeWriter:
         source: str,
         *,
         parent: str | None = None,
-        result: str = "new",
+        result: Any = "new",
         round_number: int = 0,
     ) -> str:
         digest = digest_of(source)
-        self.ask(
-            {
-                "type": "propose",
-                "round": round_number,
-                "task": "mutate",
-                "seed": 1,
-                "calls": 1,
-                "parent": parent,
-            },
-            {"calls": 1},
-        )
-        self.answer(
-            {
-                "type": "proposed",
-                "model": f"builtin:{self.name}",
-                "digest": digest,
-                "source": source,
-                "calls": 1,
-            },
-            {"calls": 1, "tokens": 10},
-        )
+        self.ask(Propose(round_number, "mutate", 1, 1, parent), {"calls": 1})
+        answer = Proposed(f"builtin:{self.name}", digest, source, calls=1)
+        self.answer(answer, {"calls": 1, "tokens": 10})
         self.note(
-            round=round_number,
-            step="propose",
-            result=result,
-            digest=digest,
-            cell=cell,
-            fitness=fitness,
-            best=fitness,
-            cells=1,
-        )
+            SearchNote(
+                self.turn, round_number, "propose", result, digest, cell, fitness, cells=1, best=fitness,
+                opponents=1, qd_score=fitness, evaluations=1,
+            )
+        )  # fmt: skip
         return digest
 
     def close_round(self, digest: str, number: int = 0) -> None:
-        self.ask({"type": "close", "round": number, "seed": 1, "finalists": []}, {})
-        self.answer({"type": "closed", "evaluations": []}, {})
-        self.note(round=number, step="close", digest=digest, cell=[0, 0], fitness=1.0)
+        self.ask(Close(number, 1, ()), {})
+        self.answer(Closed(()), {})
+        self.note(SearchNote(self.turn, number, "close", digest=digest, cell=(0, 0), fitness=1.0))
         self.put(
             "shared",
             {
@@ -158,20 +160,21 @@ class NodeWriter:
                 **name,
                 "accepted": accepted,
                 "reason": reason,
-                "evidence": {"digest": digest, "source": "x"},
+                "evidence": SearchEvidence(digest, "x"),
             },
         )
 
     def train_step(self, step: int, question: str, texts: list[str], scores: list[float]) -> None:
-        self.ask({"type": "sample", "step": step}, {"tokens": 100})
-        group = {
-            "task": ["sums", "1", "{}", step], "question": question, "scores": scores,
-            "completions": [{"text": text, "finished": True, "ids": [1, 2]} for text in texts],
-        }  # fmt: skip
-        self.answer({"type": "sampled", "groups": [group]}, {"tokens": 50})
+        self.ask(Sample(step, 1, 1, ("sums",), 0), {"tokens": 100})
+        completions = tuple(Sampled(text, True, (1, 2)) for text in texts)
+        group = OwnGroup(TaskName("sums", "1", "{}", step), question, completions, tuple(scores))
+        self.answer(SampledGroups((group,)), {"tokens": 50})
         self.note(
-            step=step, kind="step", own=1, own_informative=1, reward_local=sum(scores) / len(scores), loss=0.5, verified=2, found=1,
-            used=1, used_authors=["stranger"], oldest=3, parts={"kl": 0.1}, said=f"step {step}",
+            TrainNote(
+                self.turn, step, "step", own=1, own_informative=1, reward_local=sum(scores) / len(scores),
+                loss=0.5, verified=2, found=1, used=1, used_authors=("stranger",), oldest=3,
+                parts={"kl": 0.1}, said=f"step {step}",
+            )
         )  # fmt: skip
 
     def close(self) -> None:
@@ -190,20 +193,19 @@ def two_node_search(path: Path) -> tuple[Path, dict[str, str]]:
     own = second.propose((2, 3), 0.7, starter_source("imp"))
     second.receive("keyoffirst", 1, child)
     second.receive("keyofnobody", 1, "0" * 64, accepted=False, reason="does not assemble")
-    visitor = {
-        "program": {
-            "digest": child,
-            "source": starter_source("dwarf"),
-            "origin": {"model": "peer", "node": "keyoffirst"},
-        },
-        "author": "keyoffirst",
-    }
-    placed = {"cell": [2, 3], "fitness": 1.4, "digest": child, "model": "peer", "node": "keyoffirst"}
     second.close_round(own)
-    second.open_round(1, [visitor], [placed])
+    second.open_round(1, *visit("keyoffirst", child, starter_source("dwarf"), (2, 3), 1.4))
     first.close()
     second.close()
     return run, {"parent": parent, "child": child, "own": own}
+
+
+def visit(
+    author: str, digest: str, source: str, cell: tuple[int, int], fitness: float
+) -> tuple[tuple[Migrant, ...], tuple[Placed, ...]]:
+    """A visitor of a new round, and the cell that it took."""
+    program = Program(digest, source, Origin("peer", author))
+    return (Migrant(program, author, 1, 1),), (Placed(cell, fitness, digest, "peer", author),)
 
 
 def training(path: Path) -> Path:
@@ -212,20 +214,18 @@ def training(path: Path) -> Path:
     for step in range(1, 6):
         node.train_step(step, HOSTILE if step == 5 else f"{step}+1=", ["2", HOSTILE], [1.0, 0.0])
     name = {"author": "stranger", "epoch": 1, "kind": "rollouts", "seq": 1, "index": 0}
-    item = [["sums", "1", "{}", 1], "what?", [["a", True], [HOSTILE, False]], HOSTILE]
+    completions = (Completion("a", True), Completion(HOSTILE, False))
+    item = RolloutGroup(TaskName("sums", "1", "{}", 1), "what?", completions, HOSTILE)
     node.put("arrived", {**name, "made_at": 0.0, "arrived_at": 0.0, "digest": "d", "item": item})
-    node.put(
-        "verdict", {"turn": 5, **name, "accepted": True, "reason": "", "evidence": {"rewards": [1.0, 0.0]}}
-    )
-    node.ask({"type": "evaluate", "step": 5}, {})
-    node.answer({"type": "evaluated", "families": {}}, {})
+    evidence = TrainEvidence((1.0, 0.0))
+    node.put("verdict", {"turn": 5, **name, "accepted": True, "reason": "", "evidence": evidence})
+    node.ask(Evaluate(5), {})
+    node.answer(Evaluated({}), {})
+    held_out = {"sums": Right(3, 4, 3.0)}
     node.note(
-        step=5,
-        kind="evaluation",
-        seen=3,
-        dropped={"stale": 1},
-        held_out={"sums": {"right": 3, "total": 4, "reward": 3.0}},
-        said="evaluated",
+        TrainNote(
+            node.turn, 5, "evaluation", seen=3, dropped={"stale": 1}, held_out=held_out, said="evaluated"
+        )
     )
     node.close()
     return run
@@ -244,9 +244,7 @@ def long_search(path: Path, nodes: int, records: int) -> Path:
     return run
 
 
-def _raw(payload: object):  # type: ignore[no-untyped-def]
-    import msgspec
-
+def _raw(payload: object) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(payload))
 
 
@@ -299,6 +297,7 @@ def _life(number: int, records: int, sources: list[str]):  # type: ignore[no-unt
                     "cell": [turn % 6, turn // 6 % 6],
                     "fitness": turn / records,
                     "best": turn / records,
+                    "opponents": 1,
                 },
             },
         )

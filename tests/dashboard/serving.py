@@ -9,14 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shoal.dashboard.run_view import AxisView, RunView
+from shoal.cli.dashboard import watch
 from shoal.dashboard.server import serve
-from shoal.dashboard.watcher import Watcher
-
-AXES = (
-    AxisView("spawned", ("<1", "1–10", "10–100", "100–1000", "1000–10000", "≥10000")),
-    AxisView("coverage", ("<10", "10–100", "100–500", "500–1000", "1000–4000", "≥4000")),
-)
 
 
 class Served(NamedTuple):
@@ -33,13 +27,9 @@ def served(*runs: Path, port: int = 0, token: str | None = None) -> Iterator[Ser
         found.update(address=address, server=server)
         is_ready.set()
 
-    views = [RunView(run, run.name, AXES) for run in runs]
-    for view in views:
-        if view.application != "evolve":
-            view.axes = ()
     thread = threading.Thread(
         target=serve,
-        args=(Watcher(views),),
+        args=(watch(list(runs)),),
         kwargs={"host": "127.0.0.1", "port": port, "token": token, "ready": ready},
         daemon=True,
     )

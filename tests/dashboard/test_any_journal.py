@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 from hypothesis import given, settings, strategies as some
 
-from shoal.dashboard.authors import Authors
 from shoal.dashboard.messages import Cursor, message
 from shoal.dashboard.node_view import NodeView
 from shoal.dashboard.run_view import RunView
+from shoal.dashboard.view import Authors
 from shoal.runs import Record
 from tests.dashboard.samples import new_run
 
@@ -25,25 +25,37 @@ anything = some.recursive(
     max_leaves=8,
 )
 counts = some.dictionaries(words, whole, max_size=12)
-programs = some.lists(some.fixed_dictionaries({"digest": words, "source": words}), max_size=3)
+program = some.fixed_dictionaries({"digest": words, "source": words})
+programs = some.lists(program, max_size=3)
 requests = some.fixed_dictionaries(
-    {"type": some.sampled_from(["open", "propose", "close"]), "round": whole},
-    optional={
-        "parent": words,
+    {
+        "type": some.sampled_from(["open", "propose", "close"]),
+        "round": whole,
+        "seed": whole,
+        "task": some.just("new"),
+        "calls": whole,
         "opponents": programs,
         "entrants": programs,
+        "finalists": programs,
+    },
+    optional={
+        "parent": words,
         "visitors": some.lists(
-            some.fixed_dictionaries({"program": some.fixed_dictionaries({"digest": words}), "author": words})
+            some.fixed_dictionaries({"program": program, "author": words, "epoch": whole, "seq": whole}),
+            max_size=3,
         ),
     },
 )
 cells = some.lists(whole, max_size=9)
-placed = some.fixed_dictionaries({"cell": cells, "fitness": numbers, "digest": words})
+placed = some.fixed_dictionaries(
+    {"cell": cells, "fitness": numbers, "digest": words, "model": words, "node": words}
+)
+steps = some.sampled_from(["open", "propose", "close", "drain"])
 notes = some.fixed_dictionaries(
-    {"turn": whole},
+    {"turn": whole, "round": whole, "step": steps | whole},
     optional={
-        "round": whole, "step": some.sampled_from(["open", "propose", "close", "drain"]) | whole,
-        "kind": some.sampled_from(["step", "evaluation"]), "result": some.sampled_from(["new", "improved", "odd"]),
+        "cells": whole, "opponents": whole, "qd_score": numbers, "evaluations": whole, "visitors": whole,
+        "kind": some.sampled_from(["step", "evaluation"]), "result": some.sampled_from(["new", "improved", "missed", "odd"]),
         "digest": words, "cell": cells, "fitness": numbers, "best": numbers, "placed": some.lists(placed, max_size=3),
         "own": whole, "own_informative": whole, "reward_local": numbers, "dropped": counts, "used_authors": some.lists(words, max_size=3),
         "parts": some.dictionaries(words, numbers, max_size=3), "loss": numbers, "said": words,

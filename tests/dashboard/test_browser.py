@@ -15,7 +15,15 @@ from typing import Any
 import pytest
 
 from shoal.corewar import starter_source
-from tests.dashboard.samples import HOSTILE, NodeWriter, long_search, new_run, training, two_node_search
+from tests.dashboard.samples import (
+    HOSTILE,
+    NodeWriter,
+    long_search,
+    new_run,
+    training,
+    two_node_search,
+    visit,
+)
 
 if os.environ.get("CI") != "true":
     pytest.importorskip("starlette", reason="the extra `web` is not installed")
@@ -175,10 +183,7 @@ def test_rounds_count_from_one_and_a_strangers_is_not_made_up(browser: Browser, 
     run, _ = two_node_search(tmp_path / "run")
     writer = NodeWriter(run, "2-scanner")
     writer.turn = 6
-    digest, origin = "ab" * 32, {"model": "peer", "node": "keyofstranger"}
-    program = {"digest": digest, "source": starter_source("imp"), "origin": origin}
-    placed = {"cell": [4, 1], "fitness": 1.1, "digest": digest, **origin}
-    writer.open_round(2, [{"program": program, "author": "keyofstranger"}], [placed])
+    writer.open_round(2, *visit("keyofstranger", "ab" * 32, starter_source("imp"), (4, 1), 1.1))
     writer.close()
     with served(run) as one, opened(browser, f"{one.address}#/0/archive") as page:
         cell(page, "2,3").click()
@@ -254,10 +259,11 @@ def test_every_view_fits_its_screen(browser: Browser, tmp_path: Path, width: int
 
 
 def test_a_single_file_opens_from_the_disk(browser: Browser, tmp_path: Path) -> None:
+    from shoal.cli.dashboard import facts_of
     from shoal.dashboard.single_file import single_file
 
     run, _ = two_node_search(tmp_path / "run")
-    (tmp_path / "page.html").write_text(single_file(run), encoding="utf-8")
+    (tmp_path / "page.html").write_text(single_file(run, facts_of(run)), encoding="utf-8")
     (tmp_path / "training.html").write_text(single_file(training(tmp_path / "training")), encoding="utf-8")
     with opened(browser, f"file://{tmp_path}/page.html#/0/archive") as page:
         wait_for_text(page, "#status", "from a file")
@@ -290,7 +296,7 @@ def test_a_real_search_is_watched_while_it_goes_on(browser: Browser, tmp_path: P
     run = tmp_path / "run"
     command = [
         sys.executable, "-m", "shoal.cli", "evolve", "--models", "builtin:bomber,builtin:scanner", "--calls", "60", "--rounds", "2",
-        "--in-process", "--out", str(run), "--set", "battles=4", "--set", "corewar.cycles=8000",
+        "--in-process", "--out", str(run), "--set", "repeats=4", "--set", "options.cycles=8000",
     ]  # fmt: skip
     search = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:

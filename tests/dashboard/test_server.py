@@ -22,6 +22,7 @@ if os.environ.get("CI") != "true":
 from shoal.cli import main
 from shoal.corewar import Settings, assemble, record, starter_source
 from shoal.dashboard.guard import check_binding, read_token
+from shoal.dashboard.server import MOST_STREAMS
 from shoal.errors import ConfigError
 from tests.dashboard.samples import NodeWriter, training, two_node_search
 from tests.dashboard.serving import Served, ask, served
@@ -258,7 +259,10 @@ def test_streams_begin_with_everything_and_go_on_with_changes(tmp_path: Path) ->
 
         first = told()
         assert first["kind"] == "everything"
-        assert [about["title"] for about in first["runs"]] == ["run", "training"]
+        assert [about["title"] for about in first["runs"]] == [
+            f"{tmp_path.name}/run",
+            f"{tmp_path.name}/training",
+        ]
         writer = NodeWriter(run, "2-scanner")
         writer.turn = 4
         writer.propose((4, 4), 3.0, "one more", round_number=1)
@@ -268,3 +272,24 @@ def test_streams_begin_with_everything_and_go_on_with_changes(tmp_path: Path) ->
         assert changed[0][0][0] == [4, 4]
         writer.close()
         connection.close()
+
+
+def test_a_burst_of_streams_keeps_the_limit(run: tuple[Path, dict[str, str]]) -> None:
+    with served(run[0]) as one:
+        assert burst(one.port, 60) == MOST_STREAMS
+        until = time.monotonic() + 60
+        while (granted := burst(one.port, 60)) < MOST_STREAMS:  # streams whose pages are gone end by and by
+            assert time.monotonic() < until
+        assert granted == MOST_STREAMS
+
+
+def burst(port: int, count: int) -> int:
+    """Asks for `count` streams before any answer is read; returns how many were granted, and closes them."""
+    sockets = [socket.create_connection(("127.0.0.1", port), timeout=30) for _ in range(count)]
+    for connection in sockets:
+        connection.sendall(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    answers = [connection.recv(12) for connection in sockets]
+    for connection in sockets:
+        connection.close()
+    assert set(answers) <= {b"HTTP/1.1 200", b"HTTP/1.1 503"}
+    return answers.count(b"HTTP/1.1 200")

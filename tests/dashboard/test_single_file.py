@@ -10,8 +10,8 @@ import re
 from pathlib import Path
 
 from shoal.cli import main
-from shoal.dashboard.assets import assets
-from shoal.dashboard.single_file import bundled, page, single_file
+from shoal.cli.dashboard import facts_of
+from shoal.dashboard.single_file import assets, bundled, page, single_file
 from tests.dashboard.samples import HOSTILE, training, two_node_search
 
 MODULES = sorted(name for name in assets() if name.endswith(".js"))
@@ -61,7 +61,7 @@ def test_hostile_data_stay_data() -> None:
 
 def test_exactly_the_page_s_own_script_may_run(tmp_path: Path) -> None:
     run, digests = two_node_search(tmp_path / "run")
-    found = Scripts(single_file(run))
+    found = Scripts(single_file(run, facts_of(run)))
     digest = base64.b64encode(hashlib.sha256(found.scripts[1][1].encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in found.policy
     assert found.policy.startswith("default-src 'none'")

@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from shoal.dashboard.bounds import MOST_POINTS, Curves, Series, shown, shown_line
 from shoal.dashboard.messages import Cursor
-from shoal.dashboard.programs import Kept, Programs, lineage
-from shoal.dashboard.run_view import RunView
-from shoal.dashboard.series import MOST_POINTS, Curves, Series
-from shoal.dashboard.text import shown, shown_line
+from shoal.dashboard.run_view import RunView, ancestors
+from shoal.dashboard.search_view import Programs
+from shoal.dashboard.view import Kept
 from shoal.dashboard.watcher import Watcher
 from shoal.errors import RunError
 from tests.dashboard.samples import HOSTILE, NodeWriter, long_search, new_run, training, two_node_search
@@ -56,15 +56,15 @@ def test_a_lineage_goes_from_the_program_to_its_ancestors(tmp_path: Path) -> Non
 
 def test_a_lineage_that_goes_in_circles_ends() -> None:
     programs = {name: Kept(name, "x", "m", "n", 0, parent, 1) for name, parent in (("a", "b"), ("b", "a"))}
-    assert [one.digest for one in lineage(programs.get, "a")] == ["a", "b"]
+    assert [one.digest for one in ancestors(programs.get, "a")] == ["a", "b"]
 
 
 def test_training_is_folded_into_curves_and_rollouts(tmp_path: Path) -> None:
     told = watched(training(tmp_path / "run")).message(Cursor())
     node = node_of(told, "1-table-small")
-    assert node["curves"]["reward, own"]["points"] == [1, 0.5, 2, 0.5, 3, 0.5, 4, 0.5, 5, 0.5]
-    assert node["curves"]["held-out reward"]["points"] == [5, 0.75]
-    assert node["curves"]["part: kl"]["points"][1] == pytest.approx(0.1)
+    assert node["curves"]["Reward of own completions"]["points"] == [1, 0.5, 2, 0.5, 3, 0.5, 4, 0.5, 5, 0.5]
+    assert node["curves"]["Held-out reward"]["points"] == [5, 0.75]
+    assert node["curves"]["Loss part: kl"]["points"][1] == pytest.approx(0.1)
     foreign = [group for group in node["rollouts"] if group["author"]]
     assert [completion[2] for completion in foreign[0]["completions"]] == [1.0, 0.0]
     assert foreign[0]["verdict"] == "accepted"
@@ -88,7 +88,7 @@ def test_only_changes_are_told(tmp_path: Path) -> None:
     grid = node_of(told, "1-bomber")["grids"]["now"]
     assert [tuple(cell[0]) for cell in grid["cells"]] == [(5, 5)]
     assert not grid["fresh"]
-    assert len(node_of(told, "1-bomber")["curves"]["cells"]["points"]) == 2
+    assert len(node_of(told, "1-bomber")["curves"]["Cells filled"]["points"]) == 2
     writer.close()
 
 
@@ -190,7 +190,7 @@ def test_names_of_curves_are_bounded() -> None:
     curves = Curves(most=3)
     for index in range(100):
         curves.add(f"invented {index}", 0, 1.0)
-    assert len(curves.by_name) == 3
+    assert len(curves.by_title) == 3
 
 
 def test_programs_make_room_for_newer_ones_but_elites_stay() -> None:

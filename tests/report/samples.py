@@ -5,9 +5,7 @@ from __future__ import annotations
 from shoal.runs.results import (
     ArchiveMap,
     ArmResults,
-    Axis,
     Chart,
-    Contest,
     Curve,
     Difference,
     Estimate,
@@ -15,12 +13,12 @@ from shoal.runs.results import (
     Failure,
     Group,
     Made,
-    MapCell,
     Metric,
     Results,
     RunValues,
     Session,
 )
+from shoal.runs.search import Axis, Contest, Placed
 
 HOSTILE = "</pre></style><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\x1b[31m\x00 | `*#"
 SCORE = Metric("score", "QD-score", "Sum of fitness.", "", 2, "greater")
@@ -30,13 +28,13 @@ CALLS = Metric("calls", "calls", "Calls.", "", 0, "", "effort")
 def results(hostile: str = HOSTILE) -> Results:
     estimates = {"score": Estimate(2.5, 1.0, 4.0, 5), "calls": Estimate(60.0, 60.0, 60.0, 5)}
     runs = [RunValues(seed, {"score": float(seed), "calls": 60.0}) for seed in range(5)]
-    axes = [Axis(f"spawned {hostile}", [1.0, 10.0, 10_000.0]), Axis("coverage", [10.0, 100.0])]
-    cells = [MapCell([0, 0], 0.5, "builtin:bomber"), MapCell([3, 2], 1.5, hostile)]
+    axes = [Axis(f"spawned {hostile}", (1.0, 10.0, 10_000.0)), Axis("coverage", (10.0, 100.0))]
+    cells = [Placed((0, 0), 0.5, model="builtin:bomber"), Placed((3, 2), 1.5, model=hostile)]
     models = ["builtin:bomber", hostile]
     return Results(
         title=f"4 nodes: {hostile}",
         seeds=[0, 1, 2, 3, 4],
-        settings={"calls": 60, "models": [hostile], "corewar": {"core_size": 8000}, "informed": False},
+        settings={"calls": 60, "models": [hostile], "options": {"core_size": 8000}, "informed": False},
         metrics=[SCORE, CALLS],
         arms=[
             ArmResults("mixed", "heterogeneous", "heterogeneous", runs, estimates),

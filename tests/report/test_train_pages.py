@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from shoal.report.train_run import train_run_page
-from shoal.train.running import run
 
-from shoal.errors import RunError
-from shoal.report.experiment import experiment_page
-from shoal.report.tables import markdown
+from shoal.node.running import run_crew
+from shoal.report.experiment import experiment_page, markdown
+from shoal.report.page import page
+from shoal.report.training import training_parts
 from shoal.runs.results import Difference, Estimate, Results
+from shoal.runs.training import TrainSummary
+from shoal.train.crew import TrainCrew
 from shoal.train.settings import TrainSettings
 from shoal.train.summary import summarise
 from tests.report.samples import HOSTILE, results
@@ -35,13 +35,13 @@ SETTINGS = TrainSettings(
 @pytest.fixture(scope="module")
 def summary(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("train") / "run"
-    assert run(SETTINGS, folder, in_process=True) == "finished"
+    assert run_crew(TrainCrew(SETTINGS), folder, in_process=True) == "finished"
     return msgspec.to_builtins(summarise(folder))
 
 
 def page_of(summary: Any, name: str = "runs/one") -> str:
-    settings = msgspec.to_builtins(SETTINGS)
-    return train_run_page(name, msgspec.json.encode(summary), settings, {"shoal": "0.1"})
+    found = msgspec.convert(summary, TrainSummary)
+    return page(name, training_parts(name, found, msgspec.to_builtins(SETTINGS), {"shoal": "0.1"}))
 
 
 def sweep(text: str = "plain") -> Results:
@@ -162,8 +162,3 @@ def test_a_sweep_without_any_run_has_a_page_too() -> None:
     )  # fmt: skip
     assert "nothing to compare" in experiment_page(bare)
     assert elements(experiment_page(bare))
-
-
-def test_what_is_no_summary_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="not the summary of a training run"):
-        train_run_page("run", b'{"finished": 1}', {}, {})

@@ -15,7 +15,7 @@ import pytest
 
 from shoal.errors import ConfigError
 from shoal.trackers import open_tracker
-from shoal.trackers.tensorboard import folder_name
+from shoal.trackers.destinations import folder_name
 
 
 def test_lines(tmp_path: Path) -> None:

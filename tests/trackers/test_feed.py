@@ -14,7 +14,7 @@ from tests.trackers.journals import add, make_run, start
 
 
 def note(turn: int) -> dict[str, object]:
-    return {"turn": turn, "step": "propose", "cells": turn, "best": 0.5}
+    return {"turn": turn, "round": 0, "step": "propose", "cells": turn, "best": 0.5, "opponents": 1}
 
 
 def test_each_record_is_written_once(tmp_path: Path) -> None:

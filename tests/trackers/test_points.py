@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from shoal.evolve.search_state import Happened as Searched, Placed
-from shoal.train.steps import Right
-from shoal.train.train_state import Happened as Trained
 
-from shoal.trackers.points import point_of
+from shoal.runs.search import Placed, SearchNote
+from shoal.runs.training import Right, TrainNote
+from shoal.trackers.feed import point_of
 
 
 def raw(note: object) -> msgspec.Raw:
@@ -16,27 +15,27 @@ def raw(note: object) -> msgspec.Raw:
 
 
 def test_a_proposal_that_took_a_cell() -> None:
-    note = Searched(7, 1, "propose", "new", cell=(1, 2), fitness=0.5, cells=4, best=0.75)
+    note = SearchNote(7, 1, "propose", "new", cell=(1, 2), fitness=0.5, cells=4, best=0.75, opponents=2)
     assert point_of("evolve", raw(note)) == (7, {"cells": 4.0, "best": 0.75, "fitness_placed": 0.5})
 
 
 def test_a_rejected_proposal_has_no_fitness_placed() -> None:
-    note = Searched(8, 1, "propose", "rejected", cell=(1, 2), fitness=0.5, cells=4, best=0.75)
+    note = SearchNote(8, 1, "propose", "rejected", cell=(1, 2), fitness=0.5, cells=4, best=0.75, opponents=2)
     assert point_of("evolve", raw(note)) == (8, {"cells": 4.0, "best": 0.75})
 
 
 def test_an_opening_places_several() -> None:
     placed = tuple(Placed((0, place), fitness, "d", "m", "n") for place, fitness in enumerate((1.0, 2.0)))
-    note = Searched(2, 1, "open", placed=placed, cells=2, best=2.0)
+    note = SearchNote(2, 1, "open", placed=placed, cells=2, best=2.0, opponents=2)
     assert point_of("evolve", raw(note)) == (2, {"cells": 2.0, "best": 2.0, "fitness_placed": 1.5})
 
 
 def test_a_drain_has_no_numbers() -> None:
-    assert point_of("evolve", raw(Searched(1, 1, "drain", visitors=3))) is None
+    assert point_of("evolve", raw(SearchNote(1, 1, "drain", visitors=3))) is None
 
 
 def test_a_step_of_training() -> None:
-    note = Trained(
+    note = TrainNote(
         3, 2, "step", own=4, own_informative=1, reward_local=0.25, reward_batch=0.5, verified=8, used=2,
         loss=-0.1, gradient_norm=1.5, tokens=64,
     )  # fmt: skip
@@ -56,13 +55,13 @@ def test_a_step_of_training() -> None:
 
 
 def test_an_evaluation_is_the_mean_over_all_held_out_tasks() -> None:
-    note = Trained(4, 2, "evaluation", held_out={"sums": Right(1, 4, 1.0), "lists": Right(2, 4, 2.0)})
+    note = TrainNote(4, 2, "evaluation", held_out={"sums": Right(1, 4, 1.0), "lists": Right(2, 4, 2.0)})
     assert point_of("train", raw(note)) == (2, {"reward_held_out": 0.375})
-    assert point_of("train", raw(Trained(4, 2, "evaluation"))) is None
+    assert point_of("train", raw(TrainNote(4, 2, "evaluation"))) is None
 
 
 def test_a_missed_turn_and_an_unknown_application_have_none() -> None:
-    assert point_of("train", raw(Trained(4, 2, "missed"))) is None
+    assert point_of("train", raw(TrainNote(4, 2, "missed"))) is None
     assert point_of("swim", raw({"turn": 1})) is None
 
 

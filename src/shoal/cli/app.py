@@ -25,6 +25,7 @@ from shoal.cli.peers import peers
 from shoal.cli.relay import relay
 from shoal.cli.report import report
 from shoal.cli.resume import resume
+from shoal.cli.runs import runs
 from shoal.cli.show import show
 from shoal.cli.sweep import sweep
 from shoal.cli.tournament import tournament
@@ -74,6 +75,7 @@ for verb in (
     train,
     contribute,
     resume,
+    runs,
     show,
     merge,
     compare,

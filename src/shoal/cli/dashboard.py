@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from shoal.dashboard.run_view import AxisView
+    from shoal.dashboard.watcher import Watcher
+    from shoal.runs.search import DomainFacts
 
 
 def dashboard(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Run folders, finished or not.")],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN|DIR…", help="Run folders, or folders of runs.")],
     host: Annotated[
         str, typer.Option("--host", metavar="ADDRESS", help="Where to listen; this machine only by default.")
     ] = "127.0.0.1",
@@ -33,17 +34,15 @@ def dashboard(
 ) -> None:
     """Show runs in the browser while they go on: archives, replays, curves, who learns from whom.
 
-    It only reads the run folders, so it may be started and stopped at any time, and on a copy. Without a
-    token it answers on this machine alone.
+    It only reads the run folders, so it may be started and stopped at any time, and on a copy. Of a folder
+    of runs it shows all, and new ones as they appear. Without a token it answers on this machine alone.
 
     \b
     Examples:
-      shoal dashboard runs/first
+      shoal dashboard runs
       shoal dashboard runs/first runs/second --port 8400
       shoal dashboard runs/first --host 0.0.0.0 --token-file token.txt
     """
-    from shoal.dashboard.run_view import RunView
-    from shoal.dashboard.watcher import Watcher
     from shoal.errors import ConfigError, how_to_install
 
     try:
@@ -55,8 +54,7 @@ def dashboard(
         ) from error
     secret = read_token(token, token_file)
     check_binding(host, secret)
-    titles = ["/".join(run.absolute().parts[-2:]) for run in runs]
-    watcher = Watcher([RunView(run, title, axes_of(run)) for run, title in zip(runs, titles, strict=True)])
+    watcher = watch(runs)
 
     def say(address: str, _: object) -> None:
         print(f"{address}{'?token=…' if secret else ''}  (Ctrl-C ends it; the runs go on)", flush=True)
@@ -65,18 +63,31 @@ def dashboard(
         serve(watcher, host=host, port=port, token=secret, names=allow_host or (), ready=say)
 
 
-def axes_of(run: Path) -> list[AxisView]:
-    """The names of the bins of the run's archive; none where they cannot be told, e.g. because its domain is
-    not installed here: the page then shows their numbers."""
+def watch(paths: list[Path]) -> Watcher:
+    """A watcher of these runs and of those in these folders, of which each must have one at least."""
+    from shoal.dashboard.run_view import RunView
+    from shoal.dashboard.watcher import Watcher
+    from shoal.errors import RunError
+    from shoal.runs.listing import find_runs
+
+    folders = [path for path in paths if path.is_dir() and find_runs(path)]
+    runs = [RunView(path, facts=facts_of(path)) for path in paths if path not in folders]
+    watcher = Watcher(runs, folders, lambda path: RunView(path, facts=facts_of(path)))
+    watcher.look_for_runs()
+    if not watcher.runs:
+        raise RunError(" ".join(watcher.notices))
+    return watcher
+
+
+def facts_of(run: Path) -> DomainFacts:
+    """The domain of a run as a page shows it. One that is not installed here has no names for its bins."""
     from shoal.applications import settings_of
-    from shoal.dashboard.run_view import AxisView
     from shoal.errors import ShoalError
+    from shoal.runs.search import DomainFacts
 
     settings = settings_of(run)
-    if not hasattr(settings, "open_domain"):
-        return []
-    try:
-        axes = settings.open_domain().axes
-    except ShoalError:
-        return []
-    return [AxisView(axis.measure, tuple(axis.label(index) for index in range(axis.bins))) for axis in axes]
+    with contextlib.suppress(ShoalError):
+        if hasattr(settings, "open_domain"):
+            domain = settings.open_domain()
+            return DomainFacts(domain.axes, domain.words, domain.views)
+    return DomainFacts()

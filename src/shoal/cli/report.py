@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from shoal.report.markup import Markup
+    from shoal.runs.markup import Markup
 
 
 def report(
@@ -60,61 +60,45 @@ def _check_is_free(path: Path) -> None:
 
 
 def _page(folder: Path) -> str:
-    from shoal.lab.experiment import MANIFEST
-    from shoal.runs.folder import CONFIG
-    from shoal.runs.results import RESULTS
-
-    if (folder / MANIFEST).is_file():
-        return _experiment(folder)
-    if (folder / RESULTS).is_file() and not (folder / CONFIG).exists():
-        return _results(folder)
-    return _run(folder)
-
-
-def _results(folder: Path) -> str:
-    """Of an experiment whose runs are elsewhere, or gone."""
-    from shoal.report.experiment import experiment_page
-    from shoal.runs.results import read_results
-
-    return experiment_page(read_results(folder))
-
-
-def _experiment(folder: Path) -> str:
     from shoal.applications import APPLICATIONS
     from shoal.lab.experiment import Experiment
     from shoal.report.experiment import experiment_page
-
-    experiment = Experiment.look(folder)
-    application = APPLICATIONS[experiment.plan.arms[0].settings.get("application", "evolve")]
-    return experiment_page(application.load("findings")(experiment))
-
-
-def _interactive(folder: Path) -> str:
-    from shoal.cli.dashboard import axes_of
-    from shoal.dashboard.single_file import single_file
-
-    return single_file(folder, axes_of(folder))
-
-
-def _run(folder: Path) -> str:
     from shoal.report.page import page
+    from shoal.runs.folder import CONFIG
+    from shoal.runs.results import EXPERIMENT, RESULTS, read_results
 
+    if (folder / EXPERIMENT).is_file():
+        experiment = Experiment.look(folder)
+        application = APPLICATIONS[experiment.plan.arms[0].settings.get("application", "evolve")]
+        return experiment_page(application.load("findings")(experiment))
+    if (folder / RESULTS).is_file() and not (folder / CONFIG).exists():  # its runs are elsewhere, or gone
+        return experiment_page(read_results(folder))
     return page("/".join(folder.absolute().parts[-2:]), run_parts(folder))
 
 
-def run_parts(folder: Path) -> list[Markup]:
+def _interactive(folder: Path) -> str:
+    from shoal.cli.dashboard import facts_of
+    from shoal.dashboard.single_file import single_file
+
+    return single_file(folder, facts_of(folder))
+
+
+def run_parts(folder: Path) -> list[Markup | None]:
     """The parts of a page about a run."""
     import msgspec
 
     from shoal.applications import application_of, settings_of
+    from shoal.runs.files import refuse_irregular
     from shoal.runs.folder import VERSIONS
+    from shoal.runs.records import refusing
 
-    name = "/".join(folder.absolute().parts[-2:])
+    name, application = "/".join(folder.absolute().parts[-2:]), application_of(folder)
+    refuse_irregular(folder / VERSIONS)
     try:
         versions = msgspec.json.decode((folder / VERSIONS).read_bytes(), type=dict[str, str])
     except (OSError, msgspec.DecodeError) as error:
         versions = {"unknown": f"{VERSIONS} cannot be read: {error}"}
-    application = application_of(folder)
     summary, settings = application.load("summarise")(folder), msgspec.to_builtins(settings_of(folder))
-    parts: list[Markup] = application.load("report")(name, summary, settings, versions)
+    with refusing(folder):
+        parts: list[Markup | None] = application.load("report")(name, summary, settings, versions)
     return parts

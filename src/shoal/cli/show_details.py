@@ -10,6 +10,7 @@ import msgspec
 
 from shoal.cli.output import clean, clean_lines, print_json
 from shoal.errors import ConfigError
+from shoal.runs.records import reads_run
 
 if TYPE_CHECKING:
     from shoal.evolve.programs import Made
@@ -23,6 +24,7 @@ CALENDAR = 1e8
 """Seconds; a run in one process has a clock of its own that begins near 0, others count since 1970."""
 
 
+@reads_run
 def show_cell(run: Path, cell: str, *, json: bool) -> None:
     from shoal.evolve.programs import holder_of, parse_cell
 
@@ -44,6 +46,7 @@ def show_cell(run: Path, cell: str, *, json: bool) -> None:
         print(line)
 
 
+@reads_run
 def show_lineage(run: Path, digest: str, *, json: bool) -> None:
     from shoal.evolve.programs import find_program, lineage_of, read_programs_of
     from shoal.evolve.settings import EvolveSettings
@@ -80,6 +83,7 @@ def show_lineage(run: Path, digest: str, *, json: bool) -> None:
         print(f"… older ones: shoal show {run} --lineage {found.ancestors[-1].program.digest[:12]}")
 
 
+@reads_run
 def show_rollout(run: Path, place: str, *, json: bool) -> None:
     from shoal.runs import load_settings
     from shoal.train.settings import TrainSettings

@@ -26,8 +26,8 @@ def track(
 ) -> None:
     """Write the curves of runs to TensorBoard, Weights & Biases, Trackio or a file.
 
-    It only reads the run folders, in a process of its own: whatever becomes of the tracker, the run goes on.
-    Everything is written from the beginning, each time that it is called.
+    It only reads the run folders, in a process of its own: the run goes on whatever happens to the tracker.
+    Each call writes everything from the beginning.
 
     \b
     Examples:
@@ -42,9 +42,8 @@ def track(
     from shoal.errors import RunError
     from shoal.trackers import Feed, open_tracker
 
-    if len({run.resolve() for run in runs}) < len(runs):
-        runs = list({run.resolve(): run for run in runs}.values())
-    described = [(run, settings_of(run).node_names()) for run in runs]
+    given = {run.resolve(): run for run in runs}.values()
+    described = [(run, settings_of(run).node_names()) for run in given]
     with ExitStack() as opened:
         trackers = []
         for destination in to:
@@ -58,7 +57,7 @@ def track(
                 time.sleep(POLL_SECONDS)
                 feed.poll()
         except KeyboardInterrupt:
-            if not follow:  # of following it is the ordinary end
+            if not follow:  # otherwise it is the ordinary end
                 raise
     nodes = "1 node" if feed.nodes == 1 else f"{feed.nodes} nodes"
     points = "1 point" if feed.points == 1 else f"{feed.points} points"

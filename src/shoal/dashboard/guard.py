@@ -1,11 +1,11 @@
-"""Who may ask what: everything that is refused before a request reaches the page.
+"""The refusals: requests that never reach the page.
 
 - Only GET and HEAD, no body, address and headers of bounded length.
 - The Host header must be a name of this server: a stranger's page whose name was pointed at this machine
   (DNS rebinding) sends its own name. Numeric addresses cannot be pointed anywhere and are let in.
-- With a token: once as `?token=…`, which is answered by a cookie and a redirect that takes the token out of
-  the address; then by the cookie; or as `Authorization: Bearer …`. Compared in constant time. The cookie is a
-  hash of the token, so that what a browser keeps does not open another server with the same token.
+- With a token: readers send it once as `?token=…`, which is answered by a cookie and a redirect that takes
+  the token out of the address; or as `Authorization: Bearer …`. It is compared in constant time. The cookie
+  is a hash of the token, so a stolen cookie does not open another server with the same token.
 - Every answer forbids scripts and requests from elsewhere, framing, sniffing and keeping.
 """
 
@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shoal.errors import ConfigError
@@ -40,19 +41,19 @@ HEADERS = [
 ]
 
 
-def is_loopback(host: str) -> bool:
-    """Whether a server at `host` can be reached from this machine only."""
-    if host == "localhost":
-        return True
+def numeric(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address that `host` is; None for a name."""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(host)
     except ValueError:
-        return False
+        return None
 
 
 def check_binding(host: str, token: str | None) -> None:
-    """Refuses to serve others without a token."""
-    if token is None and not is_loopback(host):
+    """Refuses to serve others than this machine without a token."""
+    address = numeric(host)
+    is_here = host == "localhost" or (address is not None and address.is_loopback)
+    if token is None and not is_here:
         raise ConfigError(
             f"--host {host}: others could read these runs: give a --token-file, or leave --host away and "
             "reach this machine by `ssh -L`"
@@ -60,7 +61,7 @@ def check_binding(host: str, token: str | None) -> None:
 
 
 def read_token(token: str | None, file: Path | None) -> str | None:
-    """The token that was given, in one way or the other."""
+    """The token from either option; None if neither is given."""
     if token is not None and file is not None:
         raise ConfigError("--token and --token-file: give one of the two")
     if file is not None:
@@ -86,14 +87,9 @@ class Guard:
         self.names = {name.lower().rstrip(".") for name in ("localhost", *names)}
         self.cookie = cookie
         self._token = None if token is None else token.encode()
-        self._proof = (
-            "" if token is None else hashlib.sha256(b"shoal dashboard\0" + token.encode()).hexdigest()
-        )
+        self._proof = hashlib.sha256(b"shoal dashboard\0" + (self._token or b"")).hexdigest()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self.app(scope, receive, send)
-            return
         if scope["type"] != "http":  # nothing here speaks WebSocket
             return
 
@@ -102,44 +98,31 @@ class Guard:
                 message["headers"] = [*message.get("headers", []), *HEADERS]
             await send(message)
 
-        refusal = self._refusal(scope)
-        if refusal is None:
-            await self.app(scope, receive, send_guarded)
-            return
-        status, text, headers = refusal
-        body = f"{text}\n".encode()
-        headers = [
-            (b"content-type", b"text/plain; charset=utf-8"),
-            (b"content-length", b"%d" % len(body)),
-            (b"connection", b"close"),
-            *headers,
-        ]
-        await send_guarded({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+        await (self._refusal(scope) or self.app)(scope, receive, send_guarded)
 
-    def _refusal(self, scope: Scope) -> tuple[int, str, list[tuple[bytes, bytes]]] | None:
+    def _refusal(self, scope: Scope) -> Response | None:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         if scope["method"] not in ("GET", "HEAD"):
-            return 405, "This server can only be read: use GET.", [(b"allow", b"GET, HEAD")]
+            return _refuse(405, "This server can only be read: use GET.", allow="GET, HEAD")
         query = scope["query_string"]
         if len(scope.get("raw_path") or b"") + len(query) > MOST_ADDRESS:
-            return 414, "The address is too long.", []
+            return _refuse(414, "The address is too long.")
         if sum(len(name) + len(value) for name, value in scope["headers"]) > MOST_HEADER_BYTES:
-            return 431, "The headers are too long.", []
+            return _refuse(431, "The headers are too long.")
         if headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers:
-            return 413, "No request here has a body.", []
+            return _refuse(413, "No request here has a body.")
         hosts = [value for name, value in scope["headers"] if name == b"host"]
         if len(hosts) != 1 or not self._is_own_name(hosts[0].decode("latin-1")):
-            return 421, "This server does not go by that name (see --allow-host).", []
+            return _refuse(421, "This server does not go by that name (see --allow-host).")
         if self._token is None:
             return None
-        return self._check_token(scope["path"], query.decode("latin-1"), headers)
+        return self._check_token(self._token, scope["path"], query.decode("latin-1"), headers)
 
     def _check_token(
-        self, path: str, query: str, headers: dict[bytes, bytes]
-    ) -> tuple[int, str, list[tuple[bytes, bytes]]] | None:
+        self, token: bytes, path: str, query: str, headers: dict[bytes, bytes]
+    ) -> Response | None:
         scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
-        if scheme.lower() == b"bearer" and self._is_token(given.strip()):
+        if scheme.lower() == b"bearer" and hmac.compare_digest(given.strip(), token):
             return None
         try:
             cookie = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(self.cookie)
@@ -148,26 +131,19 @@ class Guard:
         if cookie is not None and hmac.compare_digest(cookie.value.encode(), self._proof.encode()):
             return None
         tokens = urllib.parse.parse_qs(query).get("token", []) if path == "/" else []
-        if len(tokens) == 1 and self._is_token(tokens[0].encode("utf-8", "replace")):
+        if len(tokens) == 1 and hmac.compare_digest(tokens[0].encode("utf-8", "replace"), token):
             # Not "Strict": a link in a chat is a request from another site, and its redirect must work.
             crumb = f"{self.cookie}={self._proof}; Path=/; HttpOnly; SameSite=Lax"
-            return 303, "See /", [(b"location", b"/"), (b"set-cookie", crumb.encode())]
-        return (
-            401,
-            "Open the address with ?token=… that the server was started with.",
-            [(b"www-authenticate", b"Bearer")],
-        )
-
-    def _is_token(self, given: bytes) -> bool:
-        return self._token is not None and hmac.compare_digest(given, self._token)
+            return _refuse(303, "See /", location="/", set_cookie=crumb)
+        told = "Open the address with ?token=… that the server was started with."
+        return _refuse(401, told, www_authenticate="Bearer")
 
     def _is_own_name(self, host: str) -> bool:
         name = host.partition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
         name = name.lower().rstrip(".")
-        if name in self.names:
-            return True
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            return False
-        return True
+        return name in self.names or numeric(name) is not None
+
+
+def _refuse(status: int, text: str, **headers: str) -> Response:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return PlainTextResponse(f"{text}\n", status, {"connection": "close", **named})

@@ -1,28 +1,27 @@
-"""One node as a page shows it: a fold over its journal, incremental, in bounded memory.
+"""One node on the page: a fold over its journal, incremental, in bounded memory.
 
-A journal that is being written, is torn at its end or does not exist yet is read as far as it goes. One that
-is damaged stops being read: `trouble` says where, and the page shows it. A payload that this version does
-not understand is counted in `unread` and passed over.
+A journal that is being written, is torn at its end or does not exist yet is read as far as it goes. A damaged
+one is read no further: `trouble` says where, and the page shows it. A payload that this version does not
+understand is counted in `unread` and passed over.
 """
 
 from __future__ import annotations
 
+import contextlib
 import stat
 import time
-from collections import Counter, deque
-from hashlib import blake2b
+from collections import deque
+from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from shoal.dashboard.authors import Authors
-from shoal.dashboard.search_view import SearchView
-from shoal.dashboard.seen import Accounts, ForeignGroup, SearchEvidence, TrainAnswer
-from shoal.dashboard.series import Curves
-from shoal.dashboard.text import shown_line
-from shoal.dashboard.train_view import TrainView, count_reasons
-from shoal.errors import RunError
+from shoal.applications import APPLICATIONS
+from shoal.dashboard.bounds import DIGEST, Curves, Tally, plain, shown_line
+from shoal.dashboard.view import Authors, View
+from shoal.errors import RunError, ShoalError
 from shoal.runs import Follower, Ledger, Record
 from shoal.runs.records import (
     Answered,
@@ -30,6 +29,7 @@ from shoal.runs.records import (
     Asked,
     Missed,
     Note,
+    Sent,
     Shared,
     Started,
     Stopped,
@@ -40,48 +40,48 @@ from shoal.runs.records import (
 
 MOST_EVENTS = 100
 MOST_AUTHORS = 64
+MOST_MEASURES = 8
 MOST_ACCOUNTS_BYTES = 4 << 20
-MATCHED_TURNS = 200
-"""Turns whose own groups are remembered for telling which author the node is."""
+HEAD = (
+    "model application state ended trouble unread turn records changed_at shared not_shared arrived accepted "
+    "rejected missed accounts"
+).split()
+LEDGER = ("budget", "spent", "reserved", "overrun")
+ACCOUNT = ("received", "verified", "used", "useful")
+"""The attributes of a node, of its ledger and of an account that the page shows."""
 
-_evidence = msgspec.json.Decoder(SearchEvidence).decode
-_foreign = msgspec.json.Decoder(ForeignGroup).decode
-_own = msgspec.json.Decoder(TrainAnswer).decode
-_accounts = msgspec.json.Decoder(Accounts).decode
+_accounts = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_account = msgspec.json.Decoder(dict[str, dict[str, int | float | dict[str, int] | None]]).decode
 
 
 class NodeView:
-    """`version` grows with everything that changes what is shown."""
+    """`version` grows with everything that changes the page."""
 
     def __init__(self, name: str, folder: Path, model: str, authors: Authors) -> None:
         self.name = name
         self.model = model
         self.application = ""
         self.state = "not started"
+        self.ended = False
         self.trouble = ""
         self.unread = 0
         self.turn = 0
-        self.time = 0.0
         self.version = 0
         self.records = 0
         self.bytes_read = 0
         self.size = 0
         self.changed_at = 0.0
         self.ledger = Ledger()
-        self.starts = 0
         self.shared = 0
-        self.not_shared: Counter[str] = Counter()
-        self.arrived: Counter[str] = Counter()
-        self.accepted: Counter[str] = Counter()
-        self.rejected: Counter[str] = Counter()
-        self.missed: Counter[str] = Counter()
-        self.claims: dict[str, str] = {}
+        self.not_shared = Tally()
+        self.arrived = Tally(MOST_AUTHORS, DIGEST)
+        self.accepted = Tally(MOST_AUTHORS, DIGEST)
+        self.rejected = Tally()
+        self.missed = Tally()
         self.accounts: list[dict[str, Any]] = []
         self.spending = Curves(most=6)
         self.events: deque[tuple[int, float, str]] = deque(maxlen=MOST_EVENTS)
-        self.search: SearchView | None = None
-        self.training: TrainView | None = None
-        self._authors = authors
+        self.view = View(name, model, authors)
         self._path = folder / "journal.jsonl"
         self._accounts_path = folder / "accounts.json"
         self._accounts_at = -1.0
@@ -92,20 +92,22 @@ class NodeView:
         """Bytes that are known to be there and were not read yet."""
         return max(0, self.size - self.bytes_read) if not self.trouble else 0
 
-    def look(self) -> bool:
-        """Sees how large the journal is now, and reads the accounts if they changed; cheap. True: changed."""
-        changed = False
-        try:
+    def head(self) -> dict[str, Any]:
+        """Everything about the node that is small."""
+        head = {name: getattr(self, name) for name in HEAD}
+        head |= {name: _few(getattr(self.ledger, name)) for name in LEDGER}
+        found: dict[str, Any] = plain({**head, "used": self.view.used, **self.view.head(self.turn)})
+        return found
+
+    def look(self) -> None:
+        """Sees how large the journal is now, and reads the accounts if they changed; cheap."""
+        with contextlib.suppress(OSError):
             status = self._path.stat()
             if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for without end
-                changed, self.trouble = not self.trouble, "journal.jsonl is not a regular file"
-                self.version += changed
-                return changed
-            changed = self.changed_at != status.st_mtime
+                self.version += not self.trouble
+                self.trouble = "journal.jsonl is not a regular file"
             self.size, self.changed_at = status.st_size, status.st_mtime
-        except OSError:
-            pass
-        return self._look_at_accounts() or changed
+        self._look_at_accounts()
 
     def advance(self, seconds: float) -> int:
         """Reads records for about so many seconds; returns how many. Call `look` before."""
@@ -119,7 +121,7 @@ class NodeView:
                 if not count % 32 and time.perf_counter() > until:
                     break
             else:
-                # What is left is a line without its end; it counts as read until the file grows.
+                # The rest is a line without its end; it counts as read until the file grows.
                 self.bytes_read = self.size
                 return count
         except (RunError, OSError) as error:
@@ -132,139 +134,89 @@ class NodeView:
     def fold(self, record: Record) -> None:
         self.version += 1
         self.records = record.number
-        self.time = record.time
         try:
             self._fold(record)
-        except (RunError, msgspec.MsgspecError, ValueError, OverflowError):
+        except (ShoalError, msgspec.MsgspecError, ValueError, OverflowError, RecursionError):
             self.unread += 1
 
     def _fold(self, record: Record) -> None:
         match content_of(record):
             case Note(note=note):
-                self._noted(record, note)
-            case Asked(turn=turn, reserve=reserve, request=request):
-                self.ledger.ask(turn, reserve)
-                if self.search is not None:
-                    self.search.asked(turn, request)
+                if said := self.view.noted(note, self.version):
+                    self._tell(record, said)
+            case Asked(turn=turn, reserve=reserve, request=request, first=first):
+                self.ledger.ask(turn, reserve, first)
+                self.view.asked(turn, request)
+            case Sent(turn=turn, amounts=amounts):
+                self.ledger.send(turn, amounts)
             case Answered(turn=turn, answer=answer, cost=cost):
                 self.ledger.answer(turn, cost)
-                self._answered(turn, answer)
+                self.view.answered(turn, answer)
             case TurnBegun(turn=turn):
                 self.turn = turn
                 self.ledger.settle(turn)
                 for measure, amount in self.ledger.spent.items():
-                    self.spending.add(measure[:40], turn, amount, "last")
+                    self.spending.add(f"Spent: {measure[:40]}", turn, amount, "last")
             case Arrived() as item:
-                self._arrived(item)
+                self.arrived.add(item.author)
+                self.view.arrived(item)
             case VerdictGiven() as verdict:
-                self._judged(verdict)
+                if verdict.accepted:
+                    self.accepted.add(verdict.author)
+                else:
+                    self.rejected.add(verdict.reason or "no reason given")
+                self.view.judged(verdict)
             case Shared(items=items):
                 for one in items:
                     if one.refused:
-                        count_reasons(self.not_shared, {one.refused: 1})
+                        self.not_shared.add(one.refused)
                     else:
                         self.shared += 1
             case Missed(turn=turn, reason=reason, cost=cost):
                 self.ledger.answer(turn, cost)
-                count_reasons(self.missed, {reason: 1})
-                self._tell(record, f"turn {turn} missed: {reason}")
+                self.missed.add(reason)
+                self._tell(record, f"turn {plain(turn)} missed: {reason}")
             case Started() as started:
                 self._started(started)
                 self._tell(record, f"started ({started.application}, shoal {started.shoal})")
-            case Stopped(turn=turn, reason=reason):
-                self.state = f"stopped: {shown_line(reason, 120)}"
-                self._tell(record, f"stopped after turn {turn}: {reason}")
+            case Stopped(turn=turn, reason=reason) as stopped:
+                self.ended = True
+                self.state = "finished" if stopped.finished else f"stopped: {shown_line(reason, 120)}"
+                self._tell(record, f"stopped after turn {plain(turn)}: {reason}")
 
     def _started(self, started: Started) -> None:
-        self.application = started.application[:40]
-        self.state = "running"
-        self.starts += 1
-        self.ledger.budget = dict(list(started.budget.items())[:8])
-        if started.application == "evolve" and self.search is None:
-            self.search = SearchView(self.name, self.model)
-        elif started.application == "train" and self.training is None:
-            self.training = TrainView()
-
-    def _answered(self, turn: int, answer: msgspec.Raw) -> None:
-        if self.search is not None:
-            self.search.answered(turn, answer)
-        elif self.training is not None:
-            self.training.answered(turn, answer)
-            if turn <= MATCHED_TURNS:
-                for group in _own(answer).groups:
-                    texts = [one.text for one in group.completions]
-                    self._authors.made(self.name, _mark(group.question, texts))
-
-    def _noted(self, record: Record, raw: msgspec.Raw) -> None:
-        said = ""
-        if self.search is not None:
-            note, said = self.search.noted(raw, self.version)
-            if note.step == "close":
-                self._authors.made(self.name, note.digest)
-        elif self.training is not None:
-            _, said = self.training.noted(raw)
-        if said:
-            self._tell(record, said)
-
-    def _arrived(self, item: Arrived) -> None:
-        author = item.author[:128]
-        if author not in self.arrived and len(self.arrived) >= MOST_AUTHORS:
-            author = "others"
-        self.arrived[author] += 1
-        if self.training is not None:
-            self.training.arrived(item)
-            if self._authors.wants(author):
-                group = _foreign(item.item)
-                self.claims[author] = shown_line(group.model, 120)
-                texts = [one.text for one in group.completions]
-                self._authors.came(author, self.name, _mark(group.question, texts))
-
-    def _judged(self, verdict: VerdictGiven) -> None:
-        if verdict.accepted:
-            author = verdict.author[:128]
-            self.accepted[author if author in self.arrived else "others"] += 1
-            if self.search is not None and self._authors.wants(author):
-                self._authors.came(author, self.name, _evidence(verdict.evidence).digest)
-        else:
-            count_reasons(self.rejected, {verdict.reason or "no reason given": 1})
-        if self.training is not None:
-            self.training.judged(verdict)
+        self.state, self.ended = "running", False
+        self.ledger.budget = _few(started.budget)
+        known = APPLICATIONS.get(started.application)
+        if known is not None and not self.application:
+            self.application = known.name
+            self.view = known.load("view")(self.name, self.model, self.view.authors)
 
     def _tell(self, record: Record, text: str) -> None:
         self.events.append((record.number, record.time, shown_line(text)))
 
-    def _look_at_accounts(self) -> bool:
+    def _look_at_accounts(self) -> None:
+        """The accounts as the swarm writes them: by author, counts by name."""
         try:
             status = self._accounts_path.stat()
             fits = stat.S_ISREG(status.st_mode) and status.st_size <= MOST_ACCOUNTS_BYTES
             if status.st_mtime == self._accounts_at or not fits:
-                return False
+                return
             self._accounts_at = status.st_mtime
-            found = _accounts(self._accounts_path.read_bytes()).accounts
-        except (OSError, msgspec.MsgspecError):
-            return False
-        ranked = sorted(found.items(), key=lambda pair: (-pair[1].received, pair[0]))[:MOST_AUTHORS]
+            found = _account(_accounts(self._accounts_path.read_bytes())["accounts"])
+        except (OSError, KeyError, msgspec.MsgspecError, RecursionError):
+            return
         self.accounts = []
-        for author, account in ranked:
-            reasons: Counter[str] = Counter()
-            count_reasons(reasons, account.rejected or {})
-            self.accounts.append(
-                {
-                    "author": author[:128],
-                    "received": account.received,
-                    "verified": account.verified,
-                    "used": account.used,
-                    "useful": account.useful,
-                    "rejected": reasons,
-                }
-            )
+        for author, account in found.items():
+            reasons, rejected = Tally(), account.get("rejected")
+            for reason, count in rejected.items() if isinstance(rejected, dict) else ():
+                reasons.add(reason, count)
+            counts = {name: of if isinstance(of := account.get(name), int) else 0 for name in ACCOUNT}
+            self.accounts.append({"author": author[:DIGEST], **counts, "rejected": reasons})
+        self.accounts.sort(key=lambda one: (-one["received"], one["author"]))
+        del self.accounts[MOST_AUTHORS:]
         self.version += 1
-        return True
 
 
-def _mark(question: str, texts: list[str]) -> str:
-    """The same for the same group at its author and at its receivers."""
-    digest = blake2b(question.encode("utf-8", "replace"), digest_size=8)
-    for text in texts:
-        digest.update(b"\0" + text.encode("utf-8", "replace"))
-    return digest.hexdigest()
+def _few(amounts: Mapping[str, int]) -> dict[str, int]:
+    return {measure[:40]: amount for measure, amount in islice(amounts.items(), MOST_MEASURES)}

@@ -1,4 +1,4 @@
-"""One recorded round for the page: an elite against a starter or another elite, from warriors and seed.
+"""One recorded round of Core War: an elite against a starter or another elite, from warriors and seed.
 
 The form is one line of JSON, a line feed, and the events as 32-bit words, least significant byte first
 (`shoal.corewar.recording` says what they mean). Instructions are bounded, and with them events and bytes.
@@ -9,28 +9,25 @@ from __future__ import annotations
 import json
 
 from shoal.corewar import Settings, Warrior, assemble, record, starter_names, starter_source
+from shoal.dashboard.bounds import shown_line
 from shoal.dashboard.run_view import RunView
-from shoal.dashboard.text import shown_line
 from shoal.errors import ConfigError, RunError, ShoalError
 
 MOST_CYCLES = 40_000
 USUAL_CYCLES = 20_000
 MOST_EVENTS = 480_000
 """Of 4 bytes each: the largest answer has about 2 MB."""
+RULES = ("core_size", "cycles", "processes", "length", "distance")
 
 
 class NoReplay(ShoalError):
     """The round cannot be replayed; the message says why and is fit for the page."""
 
 
-def replay(run: RunView, digest: str, opponent: str, seed: int, cycles: int = USUAL_CYCLES) -> bytes:
-    """The round of the program `digest` against `opponent`, "starter:imp" or "program:<digest>"."""
-    return play(run, sources_of(run, digest, opponent), seed, cycles)
-
-
 def sources_of(run: RunView, digest: str, opponent: str) -> list[tuple[str, str]]:
-    """Names and sources of the two; quick, and the only part that looks at what is being folded."""
-    if run.rules is None:
+    """Names and sources of the program `digest` and of `opponent`, "starter:imp" or "program:<digest>". This
+    part is quick, and the only one that looks at the views."""
+    if "replay" not in run.tabs:
         raise NoReplay("only programs of Core War can be replayed")
     kind, _, name = opponent.partition(":")
     if kind == "program":
@@ -41,30 +38,27 @@ def sources_of(run: RunView, digest: str, opponent: str) -> list[tuple[str, str]
 
 
 def play(run: RunView, sources: list[tuple[str, str]], seed: int, cycles: int) -> bytes:
-    """Plays and records the round; this takes the time."""
-    rules = run.rules
-    if rules is None:
-        raise NoReplay("only programs of Core War can be replayed")
+    """Plays and records the round by the rules of the run; this takes the time."""
+    options = run.config.get("options")
+    options = options if isinstance(options, dict) else {}
     if not 0 <= seed < 1 << 31 or not 1 <= cycles <= MOST_CYCLES:
         raise NoReplay(f"give a seed from 0 to {2**31 - 1} and 1 to {MOST_CYCLES} cycles")
-    warriors = [_assembled(source, rules, name, run.lenient) for name, source in sources]
     try:
+        rules = Settings(**{name: options[name] for name in RULES if name in options}, stop="play-on")
+        lenient = options.get("lenient") is True
+        warriors = [_assembled(name, source, rules, lenient) for name, source in sources]
         found = record(warriors, rules, seed=seed, steps=min(cycles, rules.cycles) * len(warriors))
     except (ConfigError, RunError) as error:
         raise NoReplay(str(error)) from error
-    events = found.events[:MOST_EVENTS]
     head = {
         "names": [shown_line(name, 60) for name in found.names],
         "positions": found.positions,
         "lengths": found.lengths,
-        "first": found.first_mover,
         "core": rules.core_size,
-        "cycles": min(cycles, rules.cycles),
-        "of": rules.cycles,
+        "cycles": rules.cycles,
         "seed": seed,
-        "cut": len(found.events) > MOST_EVENTS,
     }
-    return json.dumps(head).encode() + b"\n" + events.astype("<u4").tobytes()
+    return json.dumps(head).encode() + b"\n" + found.events[:MOST_EVENTS].astype("<u4").tobytes()
 
 
 def _program(run: RunView, digest: str) -> tuple[str, str]:
@@ -76,9 +70,9 @@ def _program(run: RunView, digest: str) -> tuple[str, str]:
     return digest[:10], found.source
 
 
-def _assembled(source: str, rules: Settings, what: str, lenient: bool) -> Warrior:
+def _assembled(name: str, source: str, rules: Settings, lenient: bool) -> Warrior:
     try:
         return assemble(source, rules, lenient=lenient)
     except ShoalError as error:
         reason = shown_line(str(error).partition("\n")[0], 200)
-        raise NoReplay(f"{what} does not assemble here: {reason}") from error
+        raise NoReplay(f"{name} does not assemble here: {reason}") from error

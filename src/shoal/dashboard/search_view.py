@@ -1,164 +1,156 @@
-"""What a page shows of one node's search: its archive cell by cell, its programs, its counts and curves."""
+"""One node's search on the page: its archive cell by cell, its programs, its counts and curves."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable, Container
+from dataclasses import replace
+from typing import Any
 
 import msgspec
 
-from shoal.dashboard.programs import Kept, Programs
-from shoal.dashboard.seen import Placed, Program, SearchAnswer, SearchNote, SearchRequest
-from shoal.dashboard.series import Curves
-from shoal.dashboard.text import LINE, SOURCE, shown_line
+from shoal.dashboard.bounds import DIGEST, LINE, NAME, SOURCE, plain, shown_line
+from shoal.dashboard.view import Authors, CellView, Grid, Kept, View
+from shoal.runs.records import VerdictGiven
+from shoal.runs.search import (
+    Open,
+    Placed,
+    Program,
+    Propose,
+    Proposed,
+    SearchAnswer,
+    SearchEvidence,
+    SearchNote,
+    SearchRequest,
+)
 
 MOST_CELLS = 4096
 MOST_SIDES = 8
 MOST_BIN = 9999
 MOST_WAITING = 1024
 """Turns that are asked for and not yet done; a node looks at most a thousand ahead."""
-MOST_AUTHORS = 64
-NAME, DIGEST = 120, 128
-"""Most characters of names, and of digests and keys."""
+BUDGET = 8 << 20
+ENTRY = 400
+"""Characters of all programs that are kept, and the cost of one besides its text."""
 
-_request = msgspec.json.Decoder(SearchRequest).decode
-_answer = msgspec.json.Decoder(SearchAnswer).decode
+_request: Callable[[msgspec.Raw], SearchRequest] = msgspec.json.Decoder(SearchRequest).decode
+_answer: Callable[[msgspec.Raw], SearchAnswer] = msgspec.json.Decoder(SearchAnswer).decode
 _note = msgspec.json.Decoder(SearchNote).decode
+_evidence = msgspec.json.Decoder(SearchEvidence).decode
 
 
-@dataclass(frozen=True, slots=True)
-class CellView:
-    """Who holds a cell, since which turn; `version` is the node's when it changed."""
+class SearchView(View):
+    """The grid `now` is the archive of the round under way, `complete` that of the last closed round."""
 
-    cell: tuple[int, ...]
-    fitness: float
-    digest: str
-    model: str
-    node: str
-    turn: int
-    version: int
+    tabs = ("archive",)
 
-
-class Grid:
-    """The cells of one archive. `generation` counts the archives: a new round begins an empty one."""
-
-    def __init__(self) -> None:
-        self.generation = 0
-        self.round = 0
-        self.cells: dict[tuple[int, ...], CellView] = {}
-
-    def begin(self, round_number: int) -> None:
-        self.generation += 1
-        self.round = round_number
-        self.cells = {}
-
-    def copy_from(self, other: Grid) -> None:
-        self.generation += 1
-        self.round = other.round
-        self.cells = dict(other.cells)
-
-
-class SearchView:
-    """`now` is the archive of the round under way, `complete` that of the last closed round."""
-
-    def __init__(self, name: str, model: str) -> None:
-        self.name = name
-        self.model = model
-        self.now = Grid()
-        self.complete = Grid()
+    def __init__(self, name: str, model: str, authors: Authors) -> None:
+        super().__init__(name, model, authors)
+        self.grids = {"now": Grid(), "complete": Grid()}
         self.programs = Programs()
-        self.curves = Curves()
         self.results: Counter[str] = Counter()
+        self.evaluations = 0
         self.round = 0
-        self.step = ""
-        self.warriors = 0
         self.best: float | None = None
-        self.quality = 0.0
-        self.used: Counter[str] = Counter()
-        self.useful: Counter[str] = Counter()
         self._parents: dict[int, str | None] = {}
-        self._opening = SearchRequest()
-        self._answers: dict[int, SearchAnswer] = {}
+        self._opening: Open | None = None
+        self._answers: dict[int, Proposed] = {}
 
-    @property
-    def held(self) -> set[str]:
-        grids = (self.now, self.complete)
-        return {cell.digest for grid in grids for cell in grid.cells.values()}
-
-    def asked(self, turn: int, raw: msgspec.Raw) -> None:
-        request = _request(raw)
-        if request.type == "open":  # holds many programs; the next one comes a round later
-            self._opening = request
-        elif request.type == "propose":
-            self._parents[turn] = request.parent[:DIGEST] if request.parent else None
+    def asked(self, turn: int, request: msgspec.Raw) -> None:
+        found = _request(request)
+        if isinstance(found, Open):  # holds many programs; the next one comes a round later
+            self._opening = found
+        elif isinstance(found, Propose):
+            self._parents[turn] = found.parent[:DIGEST] if found.parent else None
             if len(self._parents) > MOST_WAITING:
                 del self._parents[next(iter(self._parents))]
 
-    def answered(self, turn: int, raw: msgspec.Raw) -> None:
-        answer = self._answers[turn] = _answer(raw)
-        answer.source = answer.source[: SOURCE + 1]  # one more shows that it was cut
-        answer.problem, answer.failure = answer.problem[:LINE], answer.failure[:LINE]
-        if len(self._answers) > MOST_WAITING:
-            del self._answers[next(iter(self._answers))]
+    def answered(self, turn: int, answer: msgspec.Raw) -> None:
+        found = _answer(answer)
+        if isinstance(found, Proposed):
+            self._answers[turn] = Proposed(
+                found.model,
+                source=found.source[: SOURCE + 1],  # one more shows that it was cut
+                problem=found.problem[:LINE],
+                failure=found.failure[:LINE],
+            )
+            if len(self._answers) > MOST_WAITING:
+                del self._answers[next(iter(self._answers))]
 
-    def noted(self, raw: msgspec.Raw, version: int) -> tuple[SearchNote, str]:
-        """Takes in what a turn did; returns the note and one line for people, empty if nothing is to be
-        told."""
-        note = _note(raw)
-        parent = self._parents.pop(note.turn, None)
-        answer = self._answers.pop(note.turn, None) or SearchAnswer()
-        self.round, self.step = note.round, note.step
-        if note.step == "drain":
-            return note, ""
-        self.warriors = note.warriors or self.warriors
-        if note.step == "open":
-            said = self._opened(note, self._opening, version)
-            self._opening = SearchRequest()
-        elif note.step == "close":
-            self.complete.copy_from(self.now)
-            retested = "" if note.fitness is None else f", retested {note.fitness:.3f}"
-            said = f"round {note.round + 1} closed: champion {note.digest[:10]}{retested}"
+    def judged(self, verdict: VerdictGiven) -> None:
+        author = verdict.author[:DIGEST]
+        if verdict.accepted and self.authors.wants(author):
+            self.authors.came(author, self.name, _evidence(verdict.evidence).digest)
+
+    def noted(self, note: msgspec.Raw, version: int) -> str:
+        found = _note(note)
+        parent = self._parents.pop(found.turn, None)
+        answer = self._answers.pop(found.turn, None) or Proposed()
+        self.round = found.round
+        self.evaluations += found.evaluations
+        if found.step == "propose":
+            said = self._proposed(found, parent, answer, version)
+        elif found.result == "missed":  # such a step is asked again
+            said = f"round {plain(found.round) + 1}: {found.step} missed: {found.said}"
+        elif found.step == "open":
+            said = self._opened(found, version)
+        elif found.step == "close":
+            now = self.grids["now"]
+            self.grids["complete"].replace(now.round, now.cells)
+            self.authors.made(self.name, found.digest)
+            retested = "" if found.fitness is None else f", retested {found.fitness:.4g}"
+            said = f"round {plain(found.round) + 1} closed: champion {found.digest[:10]}{retested}"
         else:
-            said = self._proposed(note, parent, answer, version)
-        self.best = note.best if note.best is not None else self.best
-        self.curves.add("cells", note.turn, len(self.now.cells))
-        self.curves.add("best", note.turn, note.best)
-        self.curves.add("quality", note.turn, self.quality)
-        return note, said
+            return ""
+        if found.opponents is not None:
+            self.best = found.best
+            self.curves.add("Cells filled", found.turn, found.cells)
+            self.curves.add("QD score of the round", found.turn, found.qd_score)
+            self.curves.add("Best fitness of the round", found.turn, found.best)
+        return said
 
-    def _opened(self, note: SearchNote, request: SearchRequest, version: int) -> str:
-        self.now.begin(note.round)
-        self.quality = 0.0
-        placed = {one.digest for one in note.placed}
+    def head(self, turn: int) -> dict[str, Any]:
+        cells = len(self.grids["now"].cells)
+        best = "" if self.best is None else f", best {self.best:.4g}"
+        return {
+            "progress": f"round {plain(self.round) + 1}, turn {plain(turn):,}",
+            "result": f"{cells} cells{best}",
+            "results": self.results,
+            "evaluations": self.evaluations,
+        }
+
+    def program(self, digest: str) -> Kept | None:
+        return self.programs.get(digest)
+
+    def _opened(self, note: SearchNote, version: int) -> str:
+        request, self._opening = self._opening, None
+        self.grids["now"].replace(note.round, {})
         for one in note.placed:
             self._fill(one, note.turn, version)
-        opponents = {program.digest for program in request.opponents}
-        for visitor in request.visitors:
-            if visitor.program.digest in opponents or visitor.program.digest in placed:
-                _count(self.used, visitor.author)
-            if visitor.program.digest in placed:
-                _count(self.useful, visitor.author)
-        held = self.held
-        arrived = [visitor.program for visitor in request.visitors]
-        for program in (*request.entrants, *arrived, *request.opponents):
-            self._keep(program, held)
-        return f"round {note.round + 1} opened with {len(note.placed)} placements, {note.visitors} visitors"
+        if request is not None:
+            placed, held = {one.digest for one in note.placed}, self._held()
+            chosen = placed | {program.digest for program in request.opponents}
+            for visitor in request.visitors:
+                if visitor.program.digest in chosen:
+                    self.used.add(visitor.author)
+            arrived = (visitor.program for visitor in request.visitors)
+            for program in (*request.entrants, *arrived, *request.opponents):
+                self.programs.add(_kept(program), held)
+        placements, visitors = len(note.placed), plain(note.visitors)
+        return f"round {plain(note.round) + 1} opened with {placements} placements, {visitors} visitors"
 
-    def _proposed(self, note: SearchNote, parent: str | None, answer: SearchAnswer, version: int) -> str:
-        result = note.result or "none"
-        self.results[result if result in _RESULTS else "other"] += 1
+    def _proposed(self, note: SearchNote, parent: str | None, answer: Proposed, version: int) -> str:
+        self.results[note.result or "none"] += 1
         if note.result in ("new", "improved") and note.cell is not None:
             fitness = note.fitness or 0.0
             self._fill(Placed(note.cell, fitness, note.digest, self.model, self.name), note.turn, version)
+            model = shown_line(answer.model or self.model, NAME)
             self.programs.add(
-                Kept(
-                    note.digest, answer.source, shown_line(answer.model or self.model, NAME), self.name,
-                    note.round, parent, note.turn, fitness,
-                ),
-                self.held,
-            )  # fmt: skip
-            what = "new cell" if note.result == "new" else "better program in cell"
-            return f"{what} {','.join(map(str, note.cell))}: fitness {fitness:.3f}"
+                Kept(note.digest, answer.source, model, self.name, note.round, parent, note.turn, fitness),
+                self._held(),
+            )
+            place = "new cell" if note.result == "new" else "better program in cell"
+            return f"{place} {','.join(map(str, note.cell))}: fitness {fitness:.4g}"
         if note.result in ("failed", "missed"):
             return f"proposal {note.result}: {answer.failure or note.said}"
         if note.result == "invalid" and self.results["invalid"] % 16 == 1:  # often; a sample is enough
@@ -166,31 +158,61 @@ class SearchView:
         return ""
 
     def _fill(self, one: Placed, turn: int, version: int) -> None:
-        old = self.now.cells.get(one.cell)
-        if old is None and len(self.now.cells) >= MOST_CELLS:
+        cells = self.grids["now"].cells
+        if one.cell not in cells and len(cells) >= MOST_CELLS:
             return
         if not 1 <= len(one.cell) <= MOST_SIDES or not all(0 <= place <= MOST_BIN for place in one.cell):
             raise ValueError("not a cell")
-        self.quality += one.fitness - (old.fitness if old else 0.0)
         model, node = shown_line(one.model, NAME), one.node[:DIGEST]
-        self.now.cells[one.cell] = CellView(
-            one.cell, one.fitness, one.digest[:DIGEST], model, node, turn, version
-        )
+        cells[one.cell] = CellView(one.cell, one.fitness, one.digest[:DIGEST], model, node, turn, version)
 
-    def _keep(self, program: Program, held: set[str]) -> None:
-        origin = program.origin
-        self.programs.add(
-            Kept(
-                program.digest[:DIGEST], program.source, shown_line(origin.model, NAME), origin.node[:DIGEST],
-                origin.round, origin.parent[:DIGEST] if origin.parent else None, 0,
-            ),
-            held,
-        )  # fmt: skip
+    def _held(self) -> set[str]:
+        return {cell.digest for grid in self.grids.values() for cell in grid.cells.values()}
 
 
-def _count(counts: Counter[str], author: str) -> None:
-    author = author[:DIGEST]
-    counts[author if author in counts or len(counts) < MOST_AUTHORS else "others"] += 1
+def _kept(program: Program) -> Kept:
+    origin = program.origin
+    model, parent = shown_line(origin.model, NAME), origin.parent[:DIGEST] if origin.parent else None
+    return Kept(program.digest[:DIGEST], program.source, model, origin.node[:DIGEST], origin.round, parent, 0)
 
 
-_RESULTS = {"new", "improved", "rejected", "duplicate", "invalid", "failed", "missed", "none"}
+class Programs:
+    """The programs that a page may ask for: those that took a cell, within a budget of characters.
+
+    Programs that hold a cell are kept; the rest makes room, oldest first. A parent was an elite when it was
+    drawn, so a lineage is complete for as long as its programs fit.
+    """
+
+    def __init__(self, budget: int = BUDGET) -> None:
+        self.budget = budget
+        self.size = 0
+        self._kept: dict[str, Kept] = {}
+
+    def get(self, digest: str) -> Kept | None:
+        return self._kept.get(digest)
+
+    def add(self, one: Kept, held: Container[str]) -> None:
+        """Keeps a program; the digests in `held` must stay. A program that was made here is not replaced by
+        what others tell about it later."""
+        old = self._kept.get(one.digest)
+        if old is not None and (old.turn or not one.turn):
+            return
+        if len(one.source) > SOURCE:
+            one = replace(one, source=one.source[:SOURCE], whole=False)
+        if old is not None:
+            self._remove(one.digest)
+        self._kept[one.digest] = one
+        self.size += len(one.source) + ENTRY
+        if self.size > self.budget:
+            self._make_room(held)
+
+    def _make_room(self, held: Container[str]) -> None:
+        # To three quarters, so that not every program costs a search. If all of it is held, all of it stays:
+        # an archive has few cells.
+        for digest in [digest for digest in self._kept if digest not in held]:
+            if self.size <= self.budget * 3 // 4:
+                break
+            self._remove(digest)
+
+    def _remove(self, digest: str) -> None:
+        self.size -= len(self._kept.pop(digest).source) + ENTRY

@@ -21,15 +21,17 @@ import msgspec
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
-from shoal.dashboard.assets import assets
-from shoal.dashboard.guard import MOST_HEADER_BYTES, Guard
+from shoal.dashboard.guard import MOST_HEADER_BYTES, Guard, numeric
 from shoal.dashboard.messages import Cursor
 from shoal.dashboard.replay import USUAL_CYCLES, NoReplay, play, sources_of
 from shoal.dashboard.run_view import RunView
+from shoal.dashboard.single_file import assets
 from shoal.dashboard.watcher import Watcher
 from shoal.errors import ConfigError
 
@@ -44,7 +46,7 @@ class Dashboard:
     def __init__(self, watcher: Watcher) -> None:
         self.watcher = watcher
         self.streams = 0
-        self.stopping = False
+        self.stops: Callable[[], bool] = lambda: False
         self._replays = asyncio.Semaphore(MOST_REPLAYS_AT_ONCE)
 
     def application(self) -> Starlette:
@@ -65,60 +67,53 @@ class Dashboard:
 
     async def static(self, request: Request) -> Response:
         found = assets().get(request.path_params["name"])
-        return (
-            _text("There is no such file.", 404) if found is None else Response(found[0], media_type=found[1])
-        )
+        if found is None:
+            raise HTTPException(404, "There is no such file.")
+        return Response(found[0], media_type=found[1])
 
     async def everything(self, request: Request) -> Response:
         return _json(await run_in_threadpool(self.watcher.message, Cursor()))
 
     async def events(self, request: Request) -> Response:
         if self.streams >= MOST_STREAMS:
-            return _text(f"{MOST_STREAMS} pages are open already: close some.", 503)
-        return StreamingResponse(self._stream(), media_type="text/event-stream")
+            raise HTTPException(503, f"{MOST_STREAMS} pages are open already: close some.")
+        self.streams += 1  # before anything is awaited, or a burst of pages would all find room
+        return _Stream(self)
 
-    async def _stream(self) -> AsyncIterator[bytes]:
+    async def stream(self) -> AsyncIterator[bytes]:
         """A page that comes back gets everything anew: it is small, and cannot be wrong."""
-        self.streams += 1
-        try:
-            cursor, silent = Cursor(), 0.0
-            yield b"retry: 1000\n\n"
-            while not self.stopping:
-                told = await run_in_threadpool(self.watcher.message, cursor)
-                if told is not None or silent >= BEAT:
-                    told = told or {"kind": "beat"}
-                    if self.watcher.failure:
-                        told["failure"] = self.watcher.failure
-                    # JSON has no raw line feeds, so one data line holds it.
-                    yield b"id: %d\ndata: %b\n\n" % (cursor.number, msgspec.json.encode(told))
-                    silent = 0.0
-                await asyncio.sleep(PERIOD)
-                silent += PERIOD
-        finally:
-            self.streams -= 1
+        cursor, silent = Cursor(), 0.0
+        yield b"retry: 1000\n\n"
+        while not self.stops():  # a server that is asked to stop waits for its answers to end
+            told = await run_in_threadpool(self.watcher.message, cursor)
+            if told is not None or silent >= BEAT:
+                told = told or {"kind": "beat"}
+                if self.watcher.failure:
+                    told["failure"] = self.watcher.failure
+                # JSON has no raw line feeds, so one data line holds it.
+                yield b"id: %d\ndata: %b\n\n" % (cursor.number, msgspec.json.encode(told))
+                silent = 0.0
+            await asyncio.sleep(PERIOD)
+            silent += PERIOD
 
     async def program(self, request: Request) -> Response:
-        run = self._run(request)
-        if run is None:
-            return _text("There is no such run.", 404)
-        found = await run_in_threadpool(self._lineage, run, request.path_params["digest"])
-        return _json(found) if found else _text("This program is not kept any more.", 404)
+        found = await run_in_threadpool(self._lineage, self._run(request), request.path_params["digest"])
+        if not found:
+            raise HTTPException(404, "This program is not kept any more.")
+        return _json(found)
 
     async def replay(self, request: Request) -> Response:
-        run = self._run(request)
-        if run is None:
-            return _text("There is no such run.", 404)
-        asked = request.query_params
+        run, asked = self._run(request), request.query_params
         try:
             seed, cycles = int(asked.get("seed", "0")[:12]), int(asked.get("cycles", str(USUAL_CYCLES))[:12])
             program, opponent = asked["program"], asked["opponent"]
-        except (KeyError, ValueError):
-            return _text("Give program, opponent, seed and cycles.", 400)
+        except (KeyError, ValueError) as error:
+            raise HTTPException(400, "Give program, opponent, seed and cycles.") from error
         async with self._replays:
             try:
                 found = await run_in_threadpool(self._play, run, program, opponent, seed, cycles)
             except NoReplay as error:
-                return _text(str(error), 404)
+                raise HTTPException(404, str(error)) from error
         return Response(found, media_type="application/octet-stream")
 
     def _lineage(self, run: RunView, digest: str) -> list[dict[str, Any]]:
@@ -130,11 +125,26 @@ class Dashboard:
             sources = sources_of(run, program, opponent)
         return play(run, sources, seed, cycles)
 
-    def _run(self, request: Request) -> RunView | None:
-        number = request.path_params["run"]
-        if not (number.isascii() and number.isdecimal() and len(number) <= 4):
-            return None
-        return self.watcher.runs[int(number)] if int(number) < len(self.watcher.runs) else None
+    def _run(self, request: Request) -> RunView:
+        numbered = {str(number): run for number, run in enumerate(self.watcher.runs)}
+        run = numbered.get(request.path_params["run"])
+        if run is None:
+            raise HTTPException(404, "There is no such run.")
+        return run
+
+
+class _Stream(StreamingResponse):
+    """Counts as open until the answer is over, also if its page went away before the first byte."""
+
+    def __init__(self, dashboard: Dashboard) -> None:
+        super().__init__(dashboard.stream(), media_type="text/event-stream")
+        self._dashboard = dashboard
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._dashboard.streams -= 1
 
 
 def serve(
@@ -150,14 +160,15 @@ def serve(
     listening = _bind(host, port)
     port = listening.getsockname()[1]
     dashboard = Dashboard(watcher)
-    own_names = [*names, *([] if _is_number(host) else [host]), socket.gethostname()]
+    own_names = [*names, *([host] if numeric(host) is None else []), socket.gethostname()]
     guarded = Guard(dashboard.application(), token, own_names, f"shoal-dashboard-{port}")
     config = uvicorn.Config(
         guarded, log_level="warning", access_log=False, server_header=False, lifespan="off", ws="none",
         loop="asyncio", http="h11", h11_max_incomplete_event_size=MOST_HEADER_BYTES, limit_concurrency=128,
         timeout_keep_alive=15, timeout_graceful_shutdown=1,
     )  # fmt: skip
-    server = _Server(config, dashboard)
+    server = uvicorn.Server(config)
+    dashboard.stops = lambda: server.should_exit
     watcher.start()
     try:
         ready(f"http://{f'[{host}]' if ':' in host else host}:{port}/", server)
@@ -165,18 +176,6 @@ def serve(
     finally:
         watcher.stop()
         listening.close()
-
-
-class _Server(uvicorn.Server):
-    """Ends the streams first: a server that is asked to stop waits for its answers to end."""
-
-    def __init__(self, config: uvicorn.Config, dashboard: Dashboard) -> None:
-        super().__init__(config)
-        self._dashboard = dashboard
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._dashboard.stopping = True
-        await super().shutdown(sockets)
 
 
 def _bind(host: str, port: int) -> socket.socket:
@@ -195,13 +194,5 @@ def _bind(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _is_number(host: str) -> bool:
-    return ":" in host or host.replace(".", "").isdecimal()
-
-
 def _json(value: object) -> Response:
     return Response(msgspec.json.encode(value), media_type="application/json")
-
-
-def _text(text: str, status: int) -> Response:
-    return Response(f"{text}\n", status, media_type="text/plain")

@@ -1,7 +1,8 @@
-"""The same page as one HTML file: styles, scripts and data inside, for opening from a disk without a network.
+"""The files of the page, and the same page as one HTML file that opens from a disk without a network.
 
-The data are one message with everything, the programs of all cells with their ancestors, and a few replays,
-all within bounds. A content policy by hashes lets exactly these scripts and styles run, and no request leave.
+The single file holds styles, scripts and data: one message with everything, the programs of all cells with
+their ancestors, and a few replays, all within bounds. A content policy by hashes lets exactly these scripts
+and styles run, and no request leave.
 """
 
 from __future__ import annotations
@@ -11,25 +12,34 @@ import hashlib
 import re
 import zlib
 from collections.abc import Sequence
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from shoal.dashboard.assets import assets
+from shoal.dashboard.bounds import shown_line
 from shoal.dashboard.messages import Cursor
-from shoal.dashboard.replay import NoReplay, replay
-from shoal.dashboard.run_view import AxisView, RunView
-from shoal.dashboard.search_view import CellView
-from shoal.dashboard.text import shown_line
+from shoal.dashboard.replay import NoReplay, play, sources_of
+from shoal.dashboard.run_view import RunView
+from shoal.dashboard.view import CellView
 from shoal.dashboard.watcher import Watcher
+from shoal.runs.search import DomainFacts
+
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
 
 MOST_PROGRAM_CHARACTERS = 3 << 20
 MOST_ANCESTORS = 6
 MOST_REPLAYS = 12
 MOST_REPLAY_CHARACTERS = 3 << 19
 CYCLES = 4000
-OPPONENT = "dwarf"
+OPPONENT = "starter:dwarf"
 
 # The form that imports and exports in page/*.js have; a test holds them to it.
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z_]+\.js)";\n', re.MULTILINE)
@@ -37,9 +47,20 @@ _EXPORT = re.compile(r"^export (?=(?:async )?function|const|class|let)", re.MULT
 _LINKS = re.compile(r'^ *<(?:link|script) [^>]*(?:href|src)="static/[^>]*>(?:</script>)?\n', re.MULTILINE)
 
 
-def single_file(folder: Path, axes: Sequence[AxisView] = ()) -> str:
-    """The page about the run in `folder`, finished or not."""
-    run = RunView(folder, "/".join(folder.absolute().parts[-2:]), axes)
+@cache
+def assets() -> dict[str, tuple[bytes, str]]:
+    """Name → content and type. Nothing else can be asked for."""
+    found = {}
+    for file in (resources.files("shoal.dashboard") / "page").iterdir():
+        suffix = "." + file.name.rpartition(".")[2]
+        if suffix in TYPES:
+            found[file.name] = (file.read_bytes(), TYPES[suffix])
+    return found
+
+
+def single_file(folder: Path, facts: DomainFacts | None = None) -> str:
+    """The page about the run in `folder`, finished or not; `facts` are of its domain."""
+    run = RunView(folder, facts=facts)
     watcher = Watcher([run])
     watcher.read_all()
     cells = _cells(run)
@@ -104,8 +125,7 @@ def _cells(run: RunView) -> list[CellView]:
     everything = [
         cell
         for node in run.nodes.values()
-        if node.search is not None
-        for grid in (node.search.now, node.search.complete)
+        for grid in node.view.grids.values()
         for cell in grid.cells.values()
     ]
     everything.sort(key=lambda one: -one.fitness)
@@ -131,16 +151,16 @@ def _programs(run: RunView, cells: Sequence[CellView]) -> dict[str, list[dict[st
 
 
 def _replays(run: RunView, cells: Sequence[CellView]) -> list[dict[str, str]]:
-    """A round of each of the first few against a starter, deflated."""
+    """A round of each of the first few against a starter, deflated; none where the page has no replays."""
     found: list[dict[str, str]] = []
     room = MOST_REPLAY_CHARACTERS
     for digest in list(dict.fromkeys(cell.digest for cell in cells))[:MOST_REPLAYS]:
         try:
-            recording = replay(run, digest, f"starter:{OPPONENT}", 0, CYCLES)
+            recording = play(run, sources_of(run, digest, OPPONENT), 0, CYCLES)
         except NoReplay:
             continue
         text = base64.b64encode(zlib.compress(recording, 9)).decode()
         if len(text) <= room:
             room -= len(text)
-            found.append({"program": digest, "opponent": f"starter:{OPPONENT}", "seed": "0", "data": text})
+            found.append({"program": digest, "opponent": OPPONENT, "seed": "0", "data": text})
     return found

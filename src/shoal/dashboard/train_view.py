@@ -1,4 +1,4 @@
-"""What a page shows of one node's training: curves, counts, and a few rollouts with their verdicts.
+"""One node's training on the page: curves, counts, and a few rollouts with their verdicts.
 
 Rollouts are kept as they came and decoded only when a page asks: most are never looked at.
 """
@@ -6,14 +6,24 @@ Rollouts are kept as they came and decoded only when a page asks: most are never
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
 
-from shoal.dashboard.seen import ForeignGroup, TrainAnswer, TrainEvidence, TrainNote
-from shoal.dashboard.series import Curves
-from shoal.dashboard.text import shown, shown_line
+from shoal.dashboard.bounds import DIGEST, NAME, Tally, plain, shown, shown_line
+from shoal.dashboard.view import Authors, View
 from shoal.runs.records import Arrived, VerdictGiven
+from shoal.runs.training import (
+    Completion,
+    RolloutGroup,
+    Sampled,
+    SampledGroups,
+    TrainAnswer,
+    TrainEvidence,
+    TrainNote,
+)
 
 MOST_ROLLOUTS = 12
 MOST_WAITING = 64
@@ -21,44 +31,49 @@ MOST_BYTES = 256 << 10
 """A larger group is named, not shown."""
 MOST_COMPLETIONS = 8
 QUESTION, COMPLETION = 1500, 800
-MOST_REASONS = 32
+MATCHED_TURNS = 200
+"""Turns whose own groups are remembered for telling which author the node is."""
 
 _note = msgspec.json.Decoder(TrainNote).decode
-_answer = msgspec.json.Decoder(TrainAnswer).decode
-_foreign = msgspec.json.Decoder(ForeignGroup).decode
+_answer: Callable[[msgspec.Raw], TrainAnswer] = msgspec.json.Decoder(TrainAnswer).decode
+_group = msgspec.json.Decoder(RolloutGroup).decode
 _evidence = msgspec.json.Decoder(TrainEvidence).decode
 
 Key = tuple[str, int, int, int]
 
 
-class TrainView:
-    def __init__(self) -> None:
-        self.curves = Curves()
+class TrainView(View):
+    tabs = ("train",)
+
+    def __init__(self, name: str, model: str, authors: Authors) -> None:
+        super().__init__(name, model, authors)
         self.step = 0
-        self.pool = 0
-        self.held_out: dict[str, tuple[int, int, float]] = {}
-        self.dropped: Counter[str] = Counter()
-        self.refused: Counter[str] = Counter()
-        self.used: Counter[str] = Counter()
+        self.reward: float | None = None
+        self.held_out: float | None = None
+        self.dropped = Tally()
+        self.refused = Tally()
         self.totals: Counter[str] = Counter()
-        self.last: dict[str, float | None] = {}
-        self.rollouts_version = 0
         self._own: deque[tuple[int, msgspec.Raw | None]] = deque(maxlen=MOST_ROLLOUTS // 4)
         self._waiting: OrderedDict[Key, msgspec.Raw | None] = OrderedDict()
         self._foreign: deque[tuple[VerdictGiven, msgspec.Raw | None]] = deque(maxlen=MOST_ROLLOUTS)
 
-    def answered(self, turn: int, raw: msgspec.Raw) -> None:
-        if b'"groups"' in memoryview(raw)[:256].tobytes():
-            self._own.append((turn, raw.copy() if len(memoryview(raw)) <= MOST_BYTES else None))
-            self.rollouts_version += 1
+    def answered(self, turn: int, answer: msgspec.Raw) -> None:
+        if b'"groups"' not in memoryview(answer)[:256].tobytes():
+            return
+        self._own.append((turn, _copied(answer)))
+        self.rollouts_version += 1
+        if turn <= MATCHED_TURNS and isinstance(found := _answer(answer), SampledGroups):
+            for group in found.groups:
+                self.authors.made(self.name, _mark(group.question, group.completions))
 
     def arrived(self, item: Arrived) -> None:
-        raw = item.item
-        self._waiting[(item.author, item.epoch, item.seq, item.index)] = (
-            raw.copy() if len(memoryview(raw)) <= MOST_BYTES else None
-        )
+        self._waiting[item.author, item.epoch, item.seq, item.index] = _copied(item.item)
         if len(self._waiting) > MOST_WAITING:
             self._waiting.popitem(last=False)
+        author = item.author[:DIGEST]
+        if self.authors.wants(author):
+            group = _group(item.item)
+            self.authors.came(author, self.name, _mark(group.question, group.completions))
 
     def judged(self, verdict: VerdictGiven) -> None:
         key = (verdict.author, verdict.epoch, verdict.seq, verdict.index)
@@ -66,109 +81,127 @@ class TrainView:
             self._foreign.append((verdict, self._waiting.pop(key)))
             self.rollouts_version += 1
 
-    def noted(self, raw: msgspec.Raw) -> tuple[TrainNote, str]:
-        note = _note(raw)
-        add = self.curves.add
-        if note.kind == "evaluation":
-            total = sum(one.total for one in note.held_out.values())
-            reward = sum(one.reward for one in note.held_out.values())
-            add("held-out reward", note.step, reward / total if total else None)
-            families = list(note.held_out.items())[:MOST_REASONS]
-            self.held_out = {
-                shown_line(name, 60): (one.right, one.total, one.reward) for name, one in families
-            }
+    def noted(self, note: msgspec.Raw, version: int) -> str:
+        found = _note(note)
+        if found.kind == "evaluation":
+            self.held_out = found.reward_held_out
+            self.curves.add("Held-out reward", found.step, self.held_out)
         else:
-            self.step, self.pool = note.step, note.pool
-        if note.kind == "step":
-            add("reward, own", note.step, note.reward_local)
-            add("reward, foreign", note.step, note.reward_external)
-            add("reward, batch", note.step, note.reward_batch)
-            add("informative, own", note.step, note.own_informative / note.own if note.own else None)
-            add("informative, foreign", note.step, note.found / note.verified if note.verified else None)
-            add("oldest used", note.step, note.oldest if note.used else None)
-            add("pool", note.step, note.pool)
-            add("loss", note.step, note.loss)
-            add("gradient norm", note.step, note.gradient_norm)
-            for name, value in note.parts.items():
-                add(f"part: {shown_line(name, 40)}", note.step, value)
-            self.last = {
-                "reward, own": note.reward_local,
-                "reward, foreign": note.reward_external,
-                "loss": note.loss,
-            }
+            self.step = found.step
+        if found.kind == "step":
+            self.reward = found.reward_local
+            for title, value in _values(found).items():
+                self.curves.add(title, found.step, value)
         for name in ("own", "own_informative", "seen", "verified", "found", "used", "tokens"):
-            self.totals[name] += getattr(note, name)
-        for reasons, counts in ((self.dropped, note.dropped), (self.refused, note.refused)):
-            count_reasons(reasons, counts)
-        for author in note.used_authors:
-            if author in self.used or len(self.used) < 512:
-                self.used[author] += 1
-        return note, note.said
+            self.totals[name] += getattr(found, name)
+        for tally, counts in ((self.dropped, found.dropped), (self.refused, found.refused)):
+            for reason, count in counts.items():
+                tally.add(reason, count)
+        for author in found.used_authors:
+            self.used.add(author)
+        return found.said
+
+    def head(self, turn: int) -> dict[str, Any]:
+        rewards = {"own reward": self.reward, "held-out": self.held_out}
+        result = ", ".join(f"{name} {value:.3g}" for name, value in rewards.items() if value is not None)
+        return {
+            "progress": f"step {plain(self.step):,}",
+            "result": result or "–",
+            "dropped": self.dropped,
+            "refused": self.refused,
+            "totals": self.totals,
+        }
 
     def rollouts(self) -> list[dict[str, Any]]:
-        """The newest groups, own ones first, as the page shows them. What cannot be read is named."""
+        """The newest groups, own ones first, as the page shows them. Unreadable ones are left out."""
         found: list[dict[str, Any]] = []
         for turn, own in reversed(self._own):
             if own is None:
                 found.append(_too_large(turn, ""))
                 continue
             try:
-                groups = _answer(own).groups
+                answer = _answer(own)
             except msgspec.MsgspecError:
                 continue
-            for group in groups[: MOST_ROLLOUTS // 3]:
-                texts = [(one.text, one.finished) for one in group.completions]
-                found.append(_group(turn, "", "", group.task.family, group.question, texts, group.scores))
+            if isinstance(answer, SampledGroups):
+                found += [
+                    _shown_group(turn, one.question, one.completions, one.scores, family=one.task.family)
+                    for one in answer.groups[: MOST_ROLLOUTS // 3]
+                ]
         for verdict, item in reversed(self._foreign):
             if item is None:
                 found.append(_too_large(verdict.turn, verdict.author))
                 continue
             try:
-                foreign = _foreign(item)
-                rewards = _evidence(verdict.evidence).rewards if verdict.accepted else []
+                group = _group(item)
+                rewards = _evidence(verdict.evidence).rewards if verdict.accepted else ()
             except msgspec.MsgspecError:
                 continue
-            texts = [(one.text, one.finished) for one in foreign.completions]
-            author, family = verdict.author, foreign.task.family
-            one = _group(verdict.turn, author, foreign.model, family, foreign.question, texts, rewards)
-            reason = shown_line(verdict.reason, 100)
-            one["verdict"] = "accepted" if verdict.accepted else f"rejected: {reason}"
-            found.append(one)
+            found.append(
+                _shown_group(
+                    verdict.turn, group.question, group.completions, rewards,
+                    author=verdict.author, model=group.model, family=group.task.family,
+                    verdict="accepted" if verdict.accepted else f"rejected: {verdict.reason}",
+                )
+            )  # fmt: skip
         return found
 
 
-def count_reasons(total: Counter[str], counts: dict[str, int]) -> None:
-    """Adds counts by reason; beyond a bounded number of reasons they are "other"."""
-    for reason, count in counts.items():
-        reason = shown_line(reason, 60)
-        total[reason if reason in total or len(total) < MOST_REASONS else "other"] += count
+def _values(note: TrainNote) -> dict[str, float | None]:
+    """The numbers of a step by the titles of their charts."""
+    return {
+        "Reward of own completions": note.reward_local,
+        "Reward of foreign completions": note.reward_external,
+        "Reward of all that was trained on": note.reward_batch,
+        "Informative share of own groups": note.own_informative / note.own if note.own else None,
+        "Informative share of foreign groups": note.found / note.verified if note.verified else None,
+        "Staleness: oldest group used, in steps": note.oldest if note.used else None,
+        "Groups waiting in the pool": note.pool,
+        "Loss": note.loss,
+        "Gradient norm": note.gradient_norm,
+        **{f"Loss part: {shown_line(name, 40)}": value for name, value in note.parts.items()},
+    }
 
 
-def _group(
+def _copied(raw: msgspec.Raw) -> msgspec.Raw | None:
+    """A copy that does not hold on to the line it came from; None if it is too large to be shown."""
+    return raw.copy() if len(memoryview(raw)) <= MOST_BYTES else None
+
+
+def _mark(question: str, completions: Sequence[Sampled | Completion]) -> str:
+    """The same for the same group at its author and at its receivers."""
+    digest = blake2b(question.encode("utf-8", "replace"), digest_size=8)
+    for one in completions:
+        digest.update(b"\0" + one.text.encode("utf-8", "replace"))
+    return digest.hexdigest()
+
+
+def _shown_group(
     turn: int,
-    author: str,
-    model: str,
-    family: str,
     question: str,
-    completions: list[tuple[str, bool]],
-    rewards: list[float],
+    completions: Sequence[Sampled | Completion],
+    rewards: Sequence[float],
+    *,
+    author: str = "",
+    model: str = "",
+    family: str = "",
+    verdict: str = "scored here",
 ) -> dict[str, Any]:
     return {
         "turn": turn,
-        "author": author[:128],
-        "model": shown_line(model, 120),
+        "author": author[:DIGEST],
+        "model": shown_line(model, NAME),
         "family": shown_line(family, 60),
         "question": shown(question, QUESTION),
-        "verdict": "scored here",
+        "verdict": shown_line(verdict, 110),
         "more": max(0, len(completions) - MOST_COMPLETIONS),
         "completions": [
-            [shown(text, COMPLETION), finished, rewards[index] if index < len(rewards) else None]
-            for index, (text, finished) in enumerate(completions[:MOST_COMPLETIONS])
+            [shown(one.text, COMPLETION), one.finished, rewards[index] if index < len(rewards) else None]
+            for index, one in enumerate(completions[:MOST_COMPLETIONS])
         ],
     }
 
 
 def _too_large(turn: int, author: str) -> dict[str, Any]:
-    one = _group(turn, author, "", "", f"(more than {MOST_BYTES} bytes: not shown)", [], [])
-    one["verdict"] = "too large to show"
-    return one
+    question = f"(more than {MOST_BYTES} bytes: not shown)"
+    return _shown_group(turn, question, (), (), author=author, verdict="too large to show")

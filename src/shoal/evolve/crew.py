@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from shoal.evolve.asking import Asker
 from shoal.evolve.common import check_held_out
 from shoal.evolve.domain import Domain
@@ -169,15 +167,13 @@ class SearchWatcher:
         self._model = settings.models[index]
         self._cells = cells
         self._tally = Tally(journal)
-        self._decode = msgspec.json.Decoder(SearchNote).decode
         self._round = 0
         self._evaluations = 0
         self._used = 0
         self._archive: SearchNote | None = None
 
     def look(self, *, ended: bool = False, trouble: str = "") -> SearchStanding:
-        for raw in self._tally.read():
-            note = self._decode(raw)
+        for note in self._tally.notes(SearchNote):
             self._round = min(note.round + 1, self._rounds)
             self._evaluations += note.evaluations
             self._used += note.used

@@ -23,7 +23,7 @@ from shoal.evolve.state import SearchState
 from shoal.node import Judged, Own, Turn
 from shoal.node.fold import Fold
 from shoal.runs import Ledger, load_settings, read
-from shoal.runs.records import Started, Stopped, content_of
+from shoal.runs.records import Started, Stopped, content_of, refusing
 from shoal.runs.search import (
     Closed,
     Opened,
@@ -194,7 +194,8 @@ def _replay(settings: EvolveSettings, index: int, domain: Domain, path: Path, hi
         searcher, searcher.initial_state(), seed=settings.seed, node=history.name, ledger=searcher.ledger
     )
     for record in read(path):
-        fold.feed(record)
+        with refusing(path, record):
+            fold.feed(record)
         if record.kind in ("started", "stopped"):
             content = content_of(record)
             if isinstance(content, Stopped):

@@ -19,7 +19,7 @@ from shoal.evolve.history import read_run
 from shoal.evolve.placer import PEER
 from shoal.evolve.settings import EvolveSettings
 from shoal.runs import RunFolder, read
-from shoal.runs.records import Answered, Asked, VerdictGiven, content_of, decode_payload
+from shoal.runs.records import Answered, Asked, VerdictGiven, content_of, decode_payload, reads_run, refusing
 from shoal.runs.search import (
     Cell,
     Open,
@@ -91,7 +91,9 @@ def _read_node(path: Path, node: str, model: str, made: list[Made], others: Prog
     for record in read(path):
         if record.kind not in ("asked", "answered", "verdict"):
             continue
-        content, where = content_of(record), f"{path}: record {record.number}"
+        with refusing(path, record):
+            content = content_of(record)
+        where = f"{path}: record {record.number}"
         if isinstance(content, Asked):
             request: SearchRequest = decode_payload(content.request, _REQUEST, where)
             if isinstance(request, Propose):
@@ -234,6 +236,7 @@ def holder_of(folder: Path, cell: Cell) -> CellHolder:
     )
 
 
+@reads_run
 def export_search(folder: Path, out: Path) -> dict[str, Rows]:
     """The tables `events` and `elites`; the elites' programs are written to out/programs."""
     run = read_run(folder)

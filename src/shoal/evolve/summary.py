@@ -25,6 +25,7 @@ from shoal.evolve.programs import as_made, read_programs_of
 from shoal.evolve.rounds import STARTER
 from shoal.evolve.settings import EvolveSettings
 from shoal.models import own_price, parse_spec, price_for
+from shoal.runs.records import reads_run
 from shoal.runs.search import (
     Axis,
     Cell,
@@ -41,6 +42,7 @@ STARTERS = "the starter set"
 NOTHING = Contribution(0, 0, 0, 0)
 
 
+@reads_run
 def summarise(folder: Path, held_out: Path | None = None) -> SearchSummary:
     """The run in `folder`. `held_out` is a folder with programs that its best one is fought against; without
     it those of the settings, or the domain's starters."""

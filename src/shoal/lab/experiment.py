@@ -25,9 +25,8 @@ from shoal.errors import ConfigError, RunError
 from shoal.runs.files import write_whole
 from shoal.runs.folder import versions
 from shoal.runs.lock import claim, release
-from shoal.runs.results import Failure, Session
+from shoal.runs.results import EXPERIMENT, Failure, Session
 
-MANIFEST = "experiment.json"
 SESSIONS = "sessions.json"
 FORMAT = "shoal.experiment"
 VERSION = 1
@@ -105,7 +104,7 @@ class Experiment:
         it, since each run stands for itself. RunError names the first thing that differs.
         """
         path = path.absolute()
-        if not (path / MANIFEST).is_file() and path.exists() and (not path.is_dir() or any(path.iterdir())):
+        if not (path / EXPERIMENT).is_file() and path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise RunError(f"{path}: this is not empty and not an experiment. Name a new folder.")
         path.mkdir(parents=True, exist_ok=True)
         lock = claim(
@@ -114,10 +113,10 @@ class Experiment:
             f"{path}: another process is running this experiment. Stop it first; reading needs no lock.",
         )
         try:
-            if (path / MANIFEST).is_file():
+            if (path / EXPERIMENT).is_file():
                 _refuse_other(path, _read_plan(path), plan)
             content = msgspec.json.format(msgspec.json.encode(_Manifest(plan)), indent=1)
-            write_whole(path / MANIFEST, content + b"\n")
+            write_whole(path / EXPERIMENT, content + b"\n")
         except BaseException:
             release(lock)
             raise
@@ -214,7 +213,7 @@ class Experiment:
 
 
 def _read_plan(path: Path) -> Plan:
-    file = path / MANIFEST
+    file = path / EXPERIMENT
     try:
         manifest = msgspec.json.decode(file.read_bytes(), type=_Manifest)
     except OSError as error:

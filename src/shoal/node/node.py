@@ -46,6 +46,8 @@ from shoal.runs.checkpoint import Checkpoints, Found
 from shoal.runs.journal import JournalLike
 from shoal.runs.ledger import Ledger
 from shoal.runs.records import (
+    BUDGET_SPENT,
+    NOTHING_LEFT,
     Answered,
     Arrived,
     Asked,
@@ -262,7 +264,7 @@ class Node(Generic[State, Request, Answer, Evidence]):
         if isinstance(proposal, GiveUp):
             self.finished_because = self.trouble = proposal.reason
         else:
-            self.finished_because = "nothing more to produce" if proposal is None else "the budget is spent"
+            self.finished_because = NOTHING_LEFT if proposal is None else BUDGET_SPENT
         return "finished"
 
     def _ask_again(self, number: int, now: float) -> None:

@@ -16,7 +16,7 @@ from shoal.node.fold import Fold
 from shoal.runs.checkpoint import Checkpoints, Found
 from shoal.runs.journal import JournalLike, Record
 from shoal.runs.ledger import Ledger
-from shoal.runs.records import Started, content_of
+from shoal.runs.records import Started, content_of, refusing
 
 
 def rebuild(
@@ -39,16 +39,17 @@ def rebuild(
     state = _first_state(application, found.path)
     fold = Fold(application, state, seed=seed, node=node, ledger=Ledger(budget))
     for record in journal.read():
-        _refuse_other_node(record, seed, node)
-        if record.number > found.journal_number:
-            fold.feed(record)
-        else:
-            fold.skip(record)
-            if record.number == found.journal_number and fold.absorbed != found.number:
-                raise RunError(
-                    f"{found.path}: this checkpoint is of turn {found.number}, but its journal is at turn "
-                    f"{fold.absorbed} there. They are not of one run; remove the checkpoint."
-                )
+        with refusing(getattr(journal, "path", "the journal"), record):
+            _refuse_other_node(record, seed, node)
+            if record.number > found.journal_number:
+                fold.feed(record)
+            else:
+                fold.skip(record)
+        if record.number == found.journal_number and fold.absorbed != found.number:
+            raise RunError(
+                f"{found.path}: this checkpoint is of turn {found.number}, but its journal is at turn "
+                f"{fold.absorbed} there. They are not of one run; remove the checkpoint."
+            )
     return fold, found
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from shoal.errors import RunError
 from shoal.runs import Follower, Ledger
-from shoal.runs.records import Arrived, Note, Shared, Started, VerdictGiven, content_of
+from shoal.runs.records import Arrived, Note, Shared, Started, VerdictGiven, content_of, decode_payload
 from shoal.swarm.presence import PRESENCE, peers_seen
 
 MOST_AUTHORS = 4096
@@ -55,6 +55,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         return {}
 
 
+NoteOf = TypeVar("NoteOf")
 StandingOf = TypeVar("StandingOf", bound=Standing)
 StandingOut = TypeVar("StandingOut", bound=Standing, covariant=True)
 
@@ -88,8 +89,17 @@ class Tally:
         self._received = 0
         self._rejected = 0
 
+    def notes(self, expected: type[NoteOf]) -> Iterator[NoteOf]:
+        """The notes among the new records, in their type."""
+        for note in self.read():
+            try:
+                yield decode_payload(note, expected, f"the note of record {self._follower.number}")
+            except RunError as error:
+                self.trouble = str(error)
+                return
+
     def read(self) -> Iterator[msgspec.Raw]:
-        """The notes among the new records."""
+        """The same as they stand in the journal."""
         if self.trouble:
             return
         try:
@@ -114,5 +124,5 @@ class Tally:
     def traffic(self, used: int) -> Traffic:
         """Peers are those whose beacons were heard, as the node's exchange writes them down; where there is
         no such file (in one process, on earlier runs), those from whom something arrived."""
-        peers = max(len(self._authors), peers_seen(self._presence))
-        return Traffic(peers, self._shared, self._received, self._rejected, used)
+        seen = peers_seen(self._presence) if self._presence.is_file() else 0
+        return Traffic(max(len(self._authors), seen), self._shared, self._received, self._rejected, used)

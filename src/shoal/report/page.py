@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
-from shoal.report.markup import Markup, element, escaped
+from shoal.runs.markup import Markup, element, escaped
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 MOST_SOURCE_CHARACTERS = 20_000
 
 
-def page(title: str, parts: Sequence[Markup]) -> str:
-    """A whole HTML document."""
+def page(title: str, parts: Sequence[Markup | None]) -> str:
+    """A whole HTML document; parts that are None are left out."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -25,20 +25,30 @@ def page(title: str, parts: Sequence[Markup]) -> str:
         element("title", title),
         element("style", Markup(files("shoal.report").joinpath("style.css").read_text("utf-8"))),
     )
-    body = element("body", element("main", *parts))
+    body = element("body", element("main", *(part for part in parts if part is not None)))
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
 
 
-def section(heading: str, *parts: Markup | str | None) -> Markup:
+def header(kind: str, name: str, *below: Markup | str) -> Markup:
+    told = (one if isinstance(one, Markup) else element("p", one) for one in below)
+    return element("header", element("h1", kind), element("p", name, class_="lead"), *told)
+
+
+def section(heading: str, *parts: Markup | None) -> Markup:
     return element("section", element("h2", heading), *(part for part in parts if part is not None))
+
+
+def note(text: str) -> Markup:
+    return element("p", text, class_="note")
 
 
 def folded(summary: str, *parts: Markup) -> Markup:
     return element("details", element("summary", summary), *parts)
 
 
-def side_by_side(figures: Sequence[Markup | None], class_: str = "figures") -> Markup:
-    return element("div", *(one for one in figures if one is not None), class_=class_)
+def figures(drawn: Sequence[Markup], class_: str = "figures") -> Markup:
+    """Figures side by side where there is room."""
+    return element("div", *drawn, class_=class_)
 
 
 def bullets(lines: Sequence[str | Markup]) -> Markup:
@@ -59,6 +69,14 @@ def facts(values: Mapping[str, object]) -> Markup:
         for name, value in values.items()
     ]
     return element("div", element("table", element("tbody", *rows), class_="facts"), class_="wide")
+
+
+def how_it_was_run(settings: Mapping[str, object], versions: Mapping[str, str]) -> Markup:
+    return section(
+        "How it was run",
+        folded("All settings", facts(settings)),
+        folded("Versions of what was installed", facts(versions)),
+    )
 
 
 def duration(seconds: float) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from shoal.report.curves import chart_figure
-from shoal.report.drawing import number
-from shoal.report.markup import Markup, element
-from shoal.report.page import facts, folded, section, side_by_side
+from shoal.report.page import facts, figures, header, how_it_was_run, note, section
+from shoal.report.plots import chart_figure
+from shoal.runs.markup import Markup, element, number, table
 from shoal.runs.results import Chart, Curve
 from shoal.runs.training import Spreading, TrainNodeSummary, TrainPoint, TrainSummary
 
@@ -20,46 +19,32 @@ SMOOTHED_SHARE, LEAST_SMOOTHED = 20, 5
 
 def training_parts(
     name: str, summary: TrainSummary, settings: Mapping[str, Any], versions: Mapping[str, str]
-) -> list[Markup]:
+) -> list[Markup | None]:
     """The parts of a page about the run that is called `name`."""
     nodes = summary.nodes
     steps = max((node.steps for node in nodes), default=0)
     state = "finished" if summary.finished else "not finished"
-    figures = [figure for figure in _figures(nodes) if figure is not None]
+    drawn = [figure for figure in _figures(nodes) if figure is not None]
+    told = f"{len(nodes)} nodes, {steps} steps, seed {summary.seed}, {state}."
     return [
-        element(
-            "header",
-            element("h1", "Shoal training run"),
-            element("p", name, class_="lead"),
-            element("p", f"{len(nodes)} nodes, {steps} steps, seed {summary.seed}, {state}."),
-        ),
+        header("Shoal training run", name, told),
         section("Result", _numbers(summary), element("p", _spreading(summary.spreading))),
-        section("Along the way", element("p", _CURVES, class_="note"), side_by_side(figures))
-        if figures
-        else Markup(""),
-        section("Nodes", _table("node", _NODE_COLUMNS, nodes)),
-        section(
-            "What was shared and used",
-            element("p", _SHARED, class_="note"),
-            _table("node", _SHARING_COLUMNS, nodes),
-        ),
-        *_by_key("Left out, by reason", nodes, lambda node: {**node.dropped, **node.refused}, _DROPPED),
-        *_by_key(
+        section("Along the way", note(_CURVES), figures(drawn)) if drawn else None,
+        section("Nodes", _table(_NODE_COLUMNS, nodes)),
+        section("What was shared and used", note(_SHARED), _table(_SHARING_COLUMNS, nodes)),
+        _by_key("Left out, by reason", nodes, lambda node: {**node.dropped, **node.refused}, _DROPPED),
+        _by_key(
             "Held-out reward by task, %",
             nodes,
             lambda node: {family: 100 * reward for family, reward in node.families.items()},
         ),
-        *_by_key(
+        _by_key(
             "Tokens until a held-out reward was reached",
             nodes,
             lambda node: {f"{100 * cost.reward:.0f} %": cost.tokens for cost in node.costs},
             _COSTS,
         ),
-        section(
-            "How it was run",
-            folded("All settings", facts(settings)),
-            folded("Versions of what was installed", facts(versions)),
-        ),
+        how_it_was_run(settings, versions),
     ]
 
 
@@ -130,55 +115,38 @@ _SHARING_COLUMNS: dict[str, _Column] = {
 }
 
 
-def _table(first: str, columns: Mapping[str, _Column], nodes: Sequence[TrainNodeSummary]) -> Markup:
-    head = element("tr", *(element("th", text, scope="col") for text in (first, *columns)))
-    body = [
-        element(
-            "tr",
-            element("th", node.name, scope="row"),
-            *(element("td", column(node)) for column in columns.values()),
-        )
-        for node in nodes
-    ]
-    table = element("table", element("thead", head), element("tbody", *body))
-    return element("div", table, class_="wide", tabindex=0)
+def _table(columns: Mapping[str, _Column], nodes: Sequence[TrainNodeSummary]) -> Markup:
+    rows = [[node.name, *(column(node) for column in columns.values())] for node in nodes]
+    return table(["node", *columns], rows)
 
 
 def _by_key(
     heading: str,
     nodes: Sequence[TrainNodeSummary],
     values: Callable[[TrainNodeSummary], Mapping[str, float]],
-    note: str = "",
-) -> list[Markup]:
-    """A table of what nodes have under names of their own, one column per name; nothing if none has any."""
+    told: str = "",
+) -> Markup | None:
+    """A table of the values that nodes have under names of their own, one column per name."""
     found = {node.name: values(node) for node in nodes}
     keys = list(dict.fromkeys(key for one in found.values() for key in one))
     if not keys:
-        return []
-
-    def column(key: str) -> _Column:
-        return lambda node: _count(found[node.name].get(key))
-
-    table = _table("node", {key: column(key) for key in keys}, nodes)
-    return [section(heading, element("p", note, class_="note") if note else None, table)]
+        return None
+    rows = [[node.name, *(_count(found[node.name].get(key)) for key in keys)] for node in nodes]
+    return section(heading, note(told) if told else None, table(["node", *keys], rows))
 
 
 def _figures(nodes: Sequence[TrainNodeSummary]) -> list[Markup | None]:
     learning = [node for node in nodes if node.trains]
     series = {node.name: index for index, node in enumerate(nodes)}
     return [
-        _figure("Held-out reward", [(node.name, node.curve_held_out) for node in learning], series),
-        _figure("Local reward", [(node.name, _smooth(node.curve_local)) for node in nodes], series),
-        _figure(
-            "Batch reward (biased)", [(node.name, _smooth(node.curve_batch)) for node in learning], series
-        ),
+        _figure("Held-out reward", {node.name: node.curve_held_out for node in learning}, series),
+        _figure("Local reward", {node.name: _smooth(node.curve_local) for node in nodes}, series),
+        _figure("Batch reward (biased)", {node.name: _smooth(node.curve_batch) for node in learning}, series),
     ]
 
 
-def _figure(
-    title: str, lines: Sequence[tuple[str, list[TrainPoint]]], series: Mapping[str, int]
-) -> Markup | None:
-    drawn = [(name, points) for name, points in lines if points]
+def _figure(title: str, lines: Mapping[str, list[TrainPoint]], series: Mapping[str, int]) -> Markup | None:
+    drawn = [(name, points) for name, points in lines.items() if points]
     if not drawn:
         return None
     chart = Chart(title, title, "steps", "%")

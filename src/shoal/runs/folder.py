@@ -18,7 +18,9 @@ import platform
 import re
 import shutil
 import sys
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -89,6 +91,16 @@ class RunFolder:
             return (self.path / CONFIG).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise RunError(f"{self.path / CONFIG}: cannot be read: {error}.") from error
+
+    def config_table(self) -> dict[str, Any]:
+        """The config as plain values, of whatever application it is."""
+        try:
+            table = tomllib.loads(self.config_toml)
+        except (ValueError, RecursionError) as error:
+            raise RunError(f"{self.path / CONFIG}: this is not the config of a run: {error}.") from error
+        if not table:  # a run writes all of its settings; an empty file must not pass for the defaults
+            raise RunError(f"{self.path / CONFIG}: it is empty. Restore it from a copy of the run.")
+        return table
 
     @property
     def report_path(self) -> Path:
@@ -177,15 +189,24 @@ def _require_run(path: Path) -> None:
 
 
 def _instead(path: Path) -> str:
-    """What is in a folder that is not a run: the runs in it, or what is lacking."""
+    """The runs in a folder that is no run itself and a command that lists them, or else what is lacking."""
+    from shoal.runs.listing import ago, list_runs  # which looks into folders like this one
+
     try:
-        inside = sorted(str(one) for one in path.iterdir() if _is_run(one))
-    except OSError:
+        inside = list_runs(path)
+    except (RunError, RecursionError):
         inside = []
-    if not inside:
-        return f" (no {CONFIG} and nodes/ in it)"
-    more = f" and {len(inside) - MOST_NAMED} more" if len(inside) > MOST_NAMED else ""
-    return f"; there are runs in it: {', '.join(inside[:MOST_NAMED])}{more}"
+    if not inside or inside[0].path == str(path):
+        is_experiment = inside and inside[0].kind == "experiment"
+        lacking = f" (no {CONFIG} and nodes/ in it)"
+        return f" but an experiment: `shoal report {path}` makes its page" if is_experiment else lacking
+    named = [
+        f"{one.path} ({one.application or one.kind}, {one.state}, {ago(one.age)} old)"
+        for one in inside[:MOST_NAMED]
+    ]
+    if len(inside) > MOST_NAMED:
+        named.append(f"and {len(inside) - MOST_NAMED} more")
+    return f"; there are runs in it: {', '.join(named)}. Name one of them; `shoal runs {path}` lists all"
 
 
 def _refuse_taken(path: Path) -> None:

@@ -28,7 +28,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Annotated, BinaryIO, Protocol
 
 import msgspec
 
@@ -40,6 +40,9 @@ from shoal.runs.lock import claim, release
 MOST_LINE_BYTES = 8 << 20
 """A longer record is refused by `append`; a longer line is damage to a reader."""
 
+MOST_TIME = 1e15
+"""Seconds, before or after; no clock goes that far, and microseconds of it are still whole numbers."""
+
 _CHECK_BYTES = len(',"check":"00000000"}\n')
 
 
@@ -48,7 +51,7 @@ class Record(msgspec.Struct, frozen=True):
 
     number: int
     kind: str
-    time: float
+    time: Annotated[float, msgspec.Meta(ge=-MOST_TIME, le=MOST_TIME)]
     payload: msgspec.Raw
 
 
@@ -90,7 +93,7 @@ def decode_line(line: bytes, number: int, where: str) -> Record:
         raise RunError(f"{where}: the line of record {number} is damaged. {remedy}")
     try:
         record = _decode(body + b"}")
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise RunError(f"{where}: the line of record {number} is not a record: {error}. {remedy}") from error
     if record.number != number:
         raise RunError(f"{where}: found record {record.number} in place of record {number}. {remedy}")
@@ -98,7 +101,7 @@ def decode_line(line: bytes, number: int, where: str) -> Record:
 
 
 def _make_record(number: int, kind: str, time: float, payload: object) -> tuple[Record, bytes]:
-    if not math.isfinite(time):
+    if not abs(time) <= MOST_TIME:
         raise RunError(f"record {number} ({kind}): its time is {time}, which no journal can hold.")
     try:
         record = Record(number, kind, time, msgspec.Raw(_encode(payload)))
@@ -219,35 +222,53 @@ class Journal:
 
     def _cut_torn_tail(self) -> tuple[int, int]:
         """The number of the last whole record and the size up to it; what comes after is cut off."""
-        size = os.fstat(self._descriptor).st_size
-        end = self._after_last_newline(size)
-        if end < size:
+        record, end = _last(self._descriptor, self.path)
+        if end < os.fstat(self._descriptor).st_size:
             os.ftruncate(self._descriptor, end)
-        if end == 0:
-            return 0, 0
-        start = self._after_last_newline(end - 1)
-        line = os.pread(self._descriptor, end - start, start)
-        where = f"{self.path}, byte {start}"
-        try:
-            number = _decode(line[:-_CHECK_BYTES] + b"}").number
-        except msgspec.DecodeError:
-            number = 0
-        return decode_line(line, number, where).number, end
+        return record.number if record else 0, end
 
-    def _after_last_newline(self, end: int) -> int:
-        """The offset just behind the last newline before `end`; 0 if there is none."""
-        position = end
-        while position > 0:
-            start = max(0, position - 65536)
-            found = os.pread(self._descriptor, position - start, start).rfind(b"\n")
-            if found >= 0:
-                return start + found + 1
-            position = start
-            if end - position > MOST_LINE_BYTES:
-                raise RunError(
-                    f"{self.path}, byte {position}: a line is longer than {MOST_LINE_BYTES} bytes."
-                )
-        return 0
+
+def last_record(path: Path) -> Record | None:
+    """The newest whole record, from the end of the file alone; None where there is none yet."""
+    refuse_irregular(path)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror}.") from error
+    try:
+        return _last(descriptor, path)[0]
+    finally:
+        os.close(descriptor)
+
+
+def _last(descriptor: int, path: Path) -> tuple[Record | None, int]:
+    """The last whole record and the size of the file up to its end."""
+    end = _after_last_newline(descriptor, path, os.fstat(descriptor).st_size)
+    if end == 0:
+        return None, 0
+    start = _after_last_newline(descriptor, path, end - 1)
+    line = os.pread(descriptor, end - start, start)
+    try:
+        number = _decode(line[:-_CHECK_BYTES] + b"}").number
+    except (msgspec.DecodeError, RecursionError):
+        number = 0
+    return decode_line(line, number, f"{path}, byte {start}"), end
+
+
+def _after_last_newline(descriptor: int, path: Path, end: int) -> int:
+    """The offset just behind the last newline before `end`; 0 if there is none."""
+    position = end
+    while position > 0:
+        start = max(0, position - 65536)
+        found = os.pread(descriptor, position - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        position = start
+        if end - position > MOST_LINE_BYTES:
+            raise RunError(f"{path}, byte {position}: a line is longer than {MOST_LINE_BYTES} bytes.")
+    return 0
 
 
 class Follower:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from pathlib import Path
 
 from shoal.errors import RunError
+from shoal.runs.files import refuse_irregular
 
 _held: set[int] = set()
 
@@ -20,22 +22,27 @@ def claim(path: Path, flags: int, refusal: str) -> int:
 
     Raises RunError with the text `refusal` if another process (or another object in this one) holds it.
     """
+    refuse_irregular(path)
     try:
         descriptor = os.open(path, flags | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise RunError(f"{path}: cannot be opened: {error.strerror}.") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(descriptor)
-        raise RunError(refusal) from error
+    for pause in (0.01, 0.01, None):  # `is_in_use` holds the lock for a moment
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except OSError as error:
+            if pause is None:
+                os.close(descriptor)
+                raise RunError(refusal) from error
+            time.sleep(pause)
     _held.add(descriptor)
     return descriptor
 
 
 def is_in_use(path: Path) -> bool:
     """Whether somebody holds it at this moment; False where there is no such file."""
-    if not path.exists():
+    if not path.is_file():
         return False
     try:
         release(claim(path, os.O_RDONLY, ""))

@@ -18,17 +18,26 @@ may be added with defaults; readers ignore fields and kinds that they do not kno
 
 from __future__ import annotations
 
-from typing import TypeVar, cast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
 
-from shoal.errors import RunError
+from shoal.errors import RunError, ShoalError
 from shoal.runs.journal import Record
 
-Amounts = dict[str, int]
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
+Amounts = dict[str, Count]
 """Whole amounts by measure, e.g. {"calls": 1, "tokens": 900, "microdollars": 1200}: sums are exact."""
 
+ABSURD = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError, RecursionError)
 NOTHING = msgspec.Raw(b"null")
+NOTHING_LEFT = "nothing more to produce"
+BUDGET_SPENT = "the budget is spent"
+"""The reasons of a node that ended by itself."""
 
 
 class Started(msgspec.Struct, frozen=True):
@@ -38,9 +47,9 @@ class Started(msgspec.Struct, frozen=True):
     node: str
     application: str
     shoal: str
-    look_ahead: int
+    look_ahead: Count
     budget: Amounts = {}
-    from_checkpoint: int = 0
+    from_checkpoint: Count = 0
     passed_over: tuple[str, ...] = ()
 
 
@@ -48,8 +57,8 @@ class Asked(msgspec.Struct, frozen=True):
     """`attempt` counts from 1; a higher one means that the process died before the answer was recorded.
     `first`: the part of the reserve that is spent even if no answer comes; None: all of it."""
 
-    turn: int
-    attempt: int
+    turn: Count
+    attempt: Count
     reserve: Amounts
     request: msgspec.Raw
     first: Amounts | None = None
@@ -58,16 +67,16 @@ class Asked(msgspec.Struct, frozen=True):
 class Sent(msgspec.Struct, frozen=True):
     """More of the reserve of a turn is spent from this moment."""
 
-    turn: int
-    attempt: int
+    turn: Count
+    attempt: Count
     amounts: Amounts
 
 
 class Answered(msgspec.Struct, frozen=True):
     """`cost` None: exactly what was reserved."""
 
-    turn: int
-    attempt: int
+    turn: Count
+    attempt: Count
     answer: msgspec.Raw
     cost: Amounts | None = None
 
@@ -75,8 +84,8 @@ class Answered(msgspec.Struct, frozen=True):
 class Missed(msgspec.Struct, frozen=True):
     """No answer will be used for this turn. `cost` None: what was reserved, as nobody knows better."""
 
-    turn: int
-    attempt: int
+    turn: Count
+    attempt: Count
     reason: str
     cost: Amounts | None = None
 
@@ -85,10 +94,10 @@ class Arrived(msgspec.Struct, frozen=True):
     """One item from another node, as the exchange gave it. `digest` is hexadecimal."""
 
     author: str
-    epoch: int
+    epoch: Count
     kind: str
-    seq: int
-    index: int
+    seq: Count
+    index: Count
     made_at: float
     arrived_at: float
     digest: str
@@ -96,18 +105,18 @@ class Arrived(msgspec.Struct, frozen=True):
 
 
 class TurnBegun(msgspec.Struct, frozen=True):
-    turn: int
+    turn: Count
 
 
 class VerdictGiven(msgspec.Struct, frozen=True):
     """What this node found about an item, which the five fields from `author` to `index` name."""
 
-    turn: int
+    turn: Count
     author: str
-    epoch: int
+    epoch: Count
     kind: str
-    seq: int
-    index: int
+    seq: Count
+    index: Count
     accepted: bool
     reason: str = ""
     evidence: msgspec.Raw = NOTHING
@@ -123,25 +132,30 @@ class SharedItem(msgspec.Struct, frozen=True):
 class Shared(msgspec.Struct, frozen=True):
     """`again`: sent out once more by a process that took the node up."""
 
-    turn: int
+    turn: Count
     items: tuple[SharedItem, ...]
     again: bool = False
 
 
 class Note(msgspec.Struct, frozen=True):
-    turn: int
+    turn: Count
     note: msgspec.Raw
 
 
 class CheckpointWritten(msgspec.Struct, frozen=True):
-    turn: int
+    turn: Count
 
 
 class Stopped(msgspec.Struct, frozen=True):
     """A clean end of the process, not necessarily of the run."""
 
-    turn: int
+    turn: Count
     reason: str
+
+    @property
+    def finished(self) -> bool:
+        """Whether the node ended by itself, with nothing left to do."""
+        return self.reason in (NOTHING_LEFT, BUDGET_SPENT)
 
 
 KINDS: dict[str, type[msgspec.Struct]] = {
@@ -190,7 +204,7 @@ def content_of(record: Record) -> Content | None:
         return None
     try:
         return cast(Content, decoder.decode(record.payload))
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise RunError(f"record {record.number} ({record.kind}): {error}.") from error
 
 
@@ -209,5 +223,36 @@ def decode_payload(raw: msgspec.Raw, expected: type[Payload], what: str) -> Payl
     """The value that an application put into the journal, in the type that it declares."""
     try:
         return msgspec.json.decode(raw, type=expected)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise RunError(f"{what} is not what the application declares: {error}.") from error
+
+
+@contextmanager
+def refusing(path: object, record: Record | None = None) -> Iterator[None]:
+    """Code in here trusts a journal, which anybody may have written. Anything that absurd content can raise
+    becomes a RunError with the path and, where it is given, the record."""
+    place = "" if record is None else f"record {record.number} ({record.kind})"
+    try:
+        yield
+    except ShoalError as error:
+        if not place:
+            raise
+        said = str(error) if str(error).startswith(place) else f"{place}: {error}"
+        raise RunError(f"{path}: {said}") from error
+    except (*ABSURD, msgspec.MsgspecError) as error:
+        said = f"{type(error).__name__}: {error}"[:200]
+        raise RunError(f"{path}: {place or 'a journal'} holds what no run writes: {said}.") from error
+
+
+Reading = TypeVar("Reading", bound=Callable[..., Any])
+
+
+def reads_run(function: Reading) -> Reading:
+    """`function`, whose first argument is a run's folder, `refusing` what its journals hold."""
+
+    @wraps(function)
+    def reading(folder: Path, *more: Any, **options: Any) -> Any:
+        with refusing(folder):
+            return function(folder, *more, **options)
+
+    return cast(Reading, reading)

@@ -13,9 +13,13 @@ import msgspec
 
 from shoal.errors import RunError
 from shoal.runs.files import write_whole
+from shoal.runs.markup import element, number, table
 from shoal.runs.search import Axis, Contest, Placed
+from shoal.runs.tables import MOST_ROWS, data_frame
 
 RESULTS = "results.json"
+EXPERIMENT = "experiment.json"
+"""The plan of an experiment, which marks its folder."""
 FORMAT = "shoal.results"
 VERSION = 2
 
@@ -27,6 +31,16 @@ class Estimate(msgspec.Struct, frozen=True):
     low: float | None
     high: float | None
     runs: int
+
+    def shown(self, digits: int, *, signed: bool = False) -> str:
+        """For people: "1.5 [0.2, 2.8]", or "+1.5 [0.2, 2.8]" for a difference. A mean whose interval has no
+        width stands alone."""
+        text = number(self.value, digits)
+        if signed and self.value > 0 and text.strip("0."):
+            text = f"+{text}"
+        if self.low is None or self.high is None or (self.low == self.high and not signed):
+            return text
+        return f"{text} [{number(self.low, digits)}, {number(self.high, digits)}]"
 
 
 class Metric(msgspec.Struct, frozen=True):
@@ -40,6 +54,10 @@ class Metric(msgspec.Struct, frozen=True):
     digits: int = 2
     better: str = ""
     kind: Literal["outcome", "effort"] = "outcome"
+
+    @property
+    def heading(self) -> str:
+        return f"{self.title} ({self.unit})" if self.unit else self.title
 
 
 class RunValues(msgspec.Struct, frozen=True):
@@ -76,6 +94,16 @@ class Difference(msgspec.Struct, frozen=True):
     difference: Estimate
     superiority: float
     verdict: str
+
+    @property
+    def is_shown(self) -> bool:
+        return self.verdict in ("greater", "less")
+
+    def judgement(self, metric: Metric) -> str:
+        """ "better", "worse", or nothing where neither can be said."""
+        if not metric.better or not self.is_shown:
+            return ""
+        return "better" if self.verdict == metric.better else "worse"
 
 
 class Curve(msgspec.Struct, frozen=True):
@@ -162,6 +190,29 @@ class Results(msgspec.Struct, frozen=True):
     application: Literal["evolve", "train"] = "evolve"
     format: str = FORMAT
     version: int = VERSION
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame` with one row per arm, seed and metric."""
+        rows = [
+            {"arm": arm.name, "seed": run.seed, "metric": metric, "value": value}
+            for arm in self.arms
+            for run in arm.runs
+            for metric, value in run.values.items()
+        ]
+        return data_frame(rows, ("arm", "seed", "metric", "value"))
+
+    def _repr_html_(self) -> str:
+        metrics = [metric for metric in self.metrics if metric.kind == "outcome"]
+        rows = [
+            [arm.title, str(len(arm.runs))]
+            + [
+                arm.estimates[one.name].shown(one.digits) if one.name in arm.estimates else "–"
+                for one in metrics
+            ]
+            for arm in self.arms[:MOST_ROWS]
+        ]
+        headings = ("arm", "runs", *(metric.heading for metric in metrics))
+        return element("div", element("p", self.title), table(headings, rows))
 
 
 def write_results(folder: Path, results: Results) -> Path:

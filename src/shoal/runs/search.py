@@ -16,11 +16,14 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from shoal.errors import ConfigError, DomainError
+from shoal.runs.markup import element, table
+from shoal.runs.records import Count
+from shoal.runs.tables import MOST_ROWS, data_frame
 
 Cell = tuple[int, ...]
 Step = Literal["drain", "open", "propose", "close"]
@@ -71,6 +74,15 @@ class Axis(msgspec.Struct, frozen=True):
         if index == len(self.edges):
             return f"≥{self.edges[-1]:g}"
         return f"{self.edges[index - 1]:g}–{self.edges[index]:g}"
+
+
+class DomainFacts(msgspec.Struct, frozen=True):
+    """A domain as a page shows it: the sides of its archive, its words, and the tabs of its own. The defaults
+    are for a domain that is not installed: cells then go by their numbers."""
+
+    axes: tuple[Axis, ...] = ()
+    words: Words = Words()
+    views: tuple[str, ...] = ()
 
 
 class Evaluation(msgspec.Struct, frozen=True):
@@ -270,23 +282,23 @@ class SearchNote(msgspec.Struct, frozen=True, omit_defaults=True):
     any.
     """
 
-    turn: int
-    round: int
+    turn: Count
+    round: Count
     step: Step
     result: Result = ""
     digest: str = ""
     cell: Cell | None = None
     fitness: float | None = None
     placed: tuple[Placed, ...] = ()
-    cells: int = 0
+    cells: Count = 0
     best: float | None = None
-    opponents: int | None = None
-    visitors: int = 0
+    opponents: Count | None = None
+    visitors: Count = 0
     novelty: float | None = None
     said: str = ""
     qd_score: float = 0.0
-    evaluations: int = 0
-    used: int = 0
+    evaluations: Count = 0
+    used: Count = 0
 
 
 # Summaries: a whole run in numbers.
@@ -390,3 +402,32 @@ class SearchSummary(msgspec.Struct, frozen=True):
     held_out: Contest | None
     domain: str = "corewar"
     words: Words = Words()
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame` with one row per cell of the common archive: its place and the values of its
+        bins, one column per measure, then fitness, model, node and digest of its elite."""
+        measures = [axis.measure for axis in self.axes]
+        rows = [
+            {"cell": one.cell, **dict(zip(measures, self._bins(one.cell), strict=True))}
+            | {"fitness": one.fitness, "model": one.model, "node": one.node, "digest": one.digest}
+            for one in self.cells_common
+        ]
+        columns = ("cell", *measures, "fitness", "model", "node", "digest")
+        return data_frame(rows, tuple(dict.fromkeys(columns)))
+
+    def _repr_html_(self) -> str:
+        state = "finished" if self.finished else "not finished"
+        told = (
+            f"Search, {state}: {self.calls:,} calls, {len(self.cells_common)} of {self.capacity} cells, "
+            f"QD-score {self.qd_score_common:.2f}, best {self.best_common:.2f} against common opponents."
+        )
+        ranked = sorted(self.cells_common, key=lambda one: -one.fitness)[:MOST_ROWS]
+        rows = [
+            (",".join(map(str, one.cell)), *self._bins(one.cell), f"{one.fitness:.3f}", one.model)
+            for one in ranked
+        ]
+        headings = ("cell", *(axis.measure for axis in self.axes), "fitness", "model")
+        return element("div", element("p", told), table(headings, rows))
+
+    def _bins(self, cell: Cell) -> list[str]:
+        return [axis.label(place) for axis, place in zip(self.axes, cell, strict=True)]

@@ -1,4 +1,4 @@
-"""Tables for other programs: CSV, JSON lines, Parquet."""
+"""Tables for other programs: CSV, JSON lines, Parquet, data frames."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ import msgspec
 from shoal.errors import ConfigError, how_to_install
 
 Rows = Sequence[Mapping[str, Any]]
+
+MOST_ROWS = 50
+"""Rows of a table in a notebook."""
 
 FORMULA_SIGNS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 """With which a formula can begin in a spreadsheet; some take the wide forms for the same."""
@@ -37,6 +40,15 @@ def write_table(path: Path, rows: Rows, format: str) -> None:
                 writer = csv.DictWriter(text, list(rows[0]))
                 writer.writeheader()
                 writer.writerows({name: as_cell(value) for name, value in row.items()} for row in rows)
+
+
+def data_frame(rows: Rows, columns: Sequence[str]) -> Any:
+    """The rows as a `pandas.DataFrame`, with these columns also where there are no rows."""
+    try:
+        import pandas  # type: ignore[import-untyped]
+    except ImportError:
+        raise ConfigError("to_pandas needs pandas, which is not installed: pip install pandas") from None
+    return pandas.DataFrame([dict(row) for row in rows], columns=list(columns))
 
 
 def as_cell(value: object) -> object:

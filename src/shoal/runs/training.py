@@ -11,9 +11,13 @@ learning on the same data.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+
+from shoal.runs.markup import element, table
+from shoal.runs.records import Count
+from shoal.runs.tables import MOST_ROWS, data_frame
 
 MOST_COMPLETIONS = 64
 MOST_TOKENS = 8192
@@ -107,8 +111,8 @@ class SampledGroups(msgspec.Struct, frozen=True, tag="sampled", omit_defaults=Tr
 class Right(msgspec.Struct, frozen=True):
     """How many of how many held-out tasks were answered rightly, which ones, and the sum of rewards."""
 
-    right: int
-    total: int
+    right: Count
+    total: Count
     reward: float
     solved: tuple[int, ...] = ()
 
@@ -143,30 +147,30 @@ class TrainNote(msgspec.Struct, frozen=True, omit_defaults=True):
     and number of own rewards. `cpu` is seconds of this process, `said` the line for people.
     """
 
-    turn: int
-    step: int
+    turn: Count
+    step: Count
     kind: Literal["step", "evaluation", "missed"]
-    own: int = 0
-    own_informative: int = 0
+    own: Count = 0
+    own_informative: Count = 0
     reward_local: float | None = None
     reward_external: float | None = None
     reward_batch: float | None = None
     families: dict[str, tuple[float, int]] = {}
-    seen: int = 0
-    pool: int = 0
-    verified: int = 0
-    found: int = 0
-    used: int = 0
-    oldest: int = 0
+    seen: Count = 0
+    pool: Count = 0
+    verified: Count = 0
+    found: Count = 0
+    used: Count = 0
+    oldest: Count = 0
     used_authors: tuple[str, ...] = ()
-    dropped: dict[str, int] = {}
-    refused: dict[str, int] = {}
+    dropped: dict[str, Count] = {}
+    refused: dict[str, Count] = {}
     loss: float | None = None
     gradient_norm: float | None = None
-    trained_tokens: int = 0
-    left_out: int = 0
+    trained_tokens: Count = 0
+    left_out: Count = 0
     parts: dict[str, float] = {}
-    tokens: int = 0
+    tokens: Count = 0
     cpu: float = 0.0
     held_out: dict[str, Right] = {}
     said: str = ""
@@ -256,3 +260,39 @@ class TrainSummary(msgspec.Struct, frozen=True):
     oscillation: float | None
     largest_fall: float | None
     spreading: Spreading
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame` with one row per node and step of its curves, and the reward of each curve; a
+        curve that has no value at a step is missing there."""
+        rows = []
+        for node in self.nodes:
+            curves = (node.curve_local, node.curve_held_out, node.curve_batch)
+            local, held_out, batch = (dict(curve) for curve in curves)
+            rows += [
+                {
+                    "node": node.name,
+                    "step": step,
+                    "local": local.get(step),
+                    "held_out": held_out.get(step),
+                    "batch": batch.get(step),
+                }
+                for step in sorted({*local, *held_out, *batch})
+            ]
+        return data_frame(rows, ("node", "step", "local", "held_out", "batch"))
+
+    def _repr_html_(self) -> str:
+        state = "finished" if self.finished else "not finished"
+        told = (
+            f"Training, {state}: {len(self.nodes)} nodes, seed {self.seed}, {self.tokens:,} tokens generated."
+        )
+        headings = ("node", "model", "steps", "held-out reward", "at first", "local reward", "groups used")
+        rows = [
+            (node.name, node.model, str(node.steps), *map(_reward, rewards), f"{node.foreign_used:,}")
+            for node in self.nodes[:MOST_ROWS]
+            for rewards in [(node.reward_held_out, node.reward_held_out_first, node.reward_local)]
+        ]
+        return element("div", element("p", told), table(headings, rows))
+
+
+def _reward(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"

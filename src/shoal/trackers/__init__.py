@@ -3,8 +3,7 @@
 Everything is read from run folders, in a process of its own, so a tracker can neither slow nor stop a run.
 """
 
-from shoal.trackers.base import MemoryTracker, Tracker
-from shoal.trackers.destination import open_tracker
+from shoal.trackers.destinations import MemoryTracker, Tracker, open_tracker
 from shoal.trackers.feed import Feed
 
 __all__ = ["Feed", "MemoryTracker", "Tracker", "open_tracker"]

@@ -1,43 +1,32 @@
-"""Reads the journals of runs and hands their numbers to a tracker, each record once.
+"""Reads the journals of runs and hands their numbers to trackers, each record once.
 
 Nothing is remembered between two feeds, nothing is locked and nothing in the run folder is changed. A journal
 that is damaged is read up to there, and `troubles` says so; a note that this version does not understand is
 counted in `unread`.
+
+Searches are counted in turns, training in steps. A number that a turn does not have (a reward of others where
+none were used, the archive while a round is not open) is left out rather than written as 0.
 """
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
+from shoal.applications import APPLICATIONS
 from shoal.errors import RunError
 from shoal.runs import Follower, Record, RunFolder
 from shoal.runs.records import Note, Started, Stopped, content_of
-from shoal.trackers.base import Tracker
-from shoal.trackers.points import point_of
+from shoal.runs.search import SearchNote
+from shoal.runs.training import TrainNote
+from shoal.trackers.destinations import Tracker
 
-
-class _Node:
-    """One journal. `ended`: the process that wrote it last has stopped, or nothing more can be read."""
-
-    def __init__(self, series: str, journal: Path) -> None:
-        self.series = series
-        self.follower = Follower(journal)
-        self.application = ""
-        self.ended = False
-        self.trouble = ""
-
-    def read(self) -> Iterator[Record]:
-        """New records. What goes wrong here is the journal's trouble; what a tracker raises is not caught."""
-        path = self.follower.path
-        if self.trouble or not path.exists():
-            return
-        try:
-            yield from self.follower.poll()
-        except (RunError, OSError) as error:
-            self.trouble, self.ended = str(error), True
+MOST_STEP = (1 << 53) - 1
 
 
 class Feed:
@@ -57,7 +46,7 @@ class Feed:
                 self._nodes.append(_Node(series, folder.journal_path(name)))
 
     def poll(self) -> int:
-        """Reads what has been written since the last call; returns how many points that gave."""
+        """Reads the records since the last call; returns how many points they gave."""
         before = self.points
         for node in self._nodes:
             for record in node.read():
@@ -84,7 +73,7 @@ class Feed:
         try:
             content = content_of(record)
             point = point_of(node.application, content.note) if isinstance(content, Note) else None
-        except (RunError, msgspec.MsgspecError, OverflowError):
+        except (RunError, msgspec.MsgspecError, OverflowError, RecursionError):
             self.unread += 1
             return
         if isinstance(content, Started):
@@ -97,6 +86,26 @@ class Feed:
                 tracker.log(node.series, point.step, point.values)
 
 
+class _Node:
+    """One journal. `ended`: the process that wrote it last has stopped, or nothing more can be read."""
+
+    def __init__(self, series: str, journal: Path) -> None:
+        self.series = series
+        self.follower = Follower(journal)
+        self.application = ""
+        self.ended = False
+        self.trouble = ""
+
+    def read(self) -> Iterator[Record]:
+        """New records. Errors of reading are the journal's trouble; those of a tracker are not caught."""
+        if self.trouble:
+            return
+        try:
+            yield from self.follower.poll()
+        except (RunError, OSError) as error:
+            self.trouble, self.ended = str(error), True
+
+
 def _titles(runs: Sequence[Path]) -> list[str]:
     """A name for each run: its folder's, with a number where two are called the same."""
     names = [path.absolute().name or "run" for path in runs]
@@ -104,3 +113,60 @@ def _titles(runs: Sequence[Path]) -> list[str]:
         name if names.count(name) == 1 else f"{name}-{names[: place + 1].count(name)}"
         for place, name in enumerate(names)
     ]
+
+
+class Point(NamedTuple):
+    step: int
+    values: dict[str, float]
+
+
+def point_of(application: str, note: msgspec.Raw) -> Point | None:
+    """The numbers of one note; None where there are none, or the application is not known here. A note of
+    another shape is a `msgspec.MsgspecError`."""
+    found = APPLICATIONS.get(application)
+    if found is None:
+        return None
+    point: Point | None = found.load("points")(msgspec.json.decode(note, type=found.load("note")))
+    return point
+
+
+def search_point(note: SearchNote) -> Point | None:
+    """`fitness_placed` is that of the program that took a cell, or the mean where a turn placed several."""
+    placed = [one.fitness for one in note.placed]
+    if note.step == "propose" and note.result in ("new", "improved") and note.fitness is not None:
+        placed = [note.fitness]
+    return _point(
+        note.turn,
+        {
+            "cells": None if note.opponents is None else note.cells,
+            "best": note.best,
+            "fitness_placed": statistics.fmean(placed) if placed else None,
+        },
+    )
+
+
+def train_point(note: TrainNote) -> Point | None:
+    if note.kind == "evaluation":
+        return _point(note.step, {"reward_held_out": note.reward_held_out})
+    if note.kind != "step":
+        return None
+    return _point(
+        note.step,
+        {
+            "reward_local": note.reward_local,
+            "reward_external": note.reward_external,
+            "reward_batch": note.reward_batch,
+            "loss": note.loss,
+            "gradient_norm": note.gradient_norm,
+            "used": note.used,
+            "verified": note.verified,
+            "tokens": note.tokens,
+            "informative_share": note.own_informative / note.own if note.own > 0 else None,
+        },
+    )
+
+
+def _point(step: int, values: dict[str, float | None]) -> Point | None:
+    known = {name: float(value) for name, value in values.items() if value is not None}
+    finite = {name: value for name, value in known.items() if math.isfinite(value)}
+    return Point(step, finite) if finite and 0 <= step <= MOST_STEP else None

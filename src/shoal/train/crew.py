@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from shoal.errors import ConfigError, TaskError
 from shoal.models.remote import import_package
 from shoal.node import ExchangeLike, Inline, Node, NodeSettings, Stop
@@ -240,15 +238,14 @@ class TrainWatcher:
         self._steps = settings.steps
         self._allowed = settings.tokens
         self._tally = Tally(journal)
-        self._decode = msgspec.json.Decoder(TrainNote).decode
         self._last: TrainNote | None = None
         self._used = 0
         self._local: float | None = None
         self._held_out: float | None = None
 
     def look(self, *, ended: bool = False, trouble: str = "") -> TrainStanding:
-        for raw in self._tally.read():
-            note = self._last = self._decode(raw)
+        for note in self._tally.notes(TrainNote):
+            self._last = note
             self._used += note.used
             self._local = self._local if note.reward_local is None else note.reward_local
             self._held_out = self._held_out if note.reward_held_out is None else note.reward_held_out

@@ -6,21 +6,21 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from shoal.runs import RunFolder, load_settings, read
-from shoal.runs.records import Answered, content_of
+from shoal.runs.records import Answered, content_of, decode_payload, reads_run, refusing
 from shoal.runs.tables import Rows
 from shoal.runs.training import SampledGroups, TrainAnswer
 from shoal.train.settings import TrainSettings
 from shoal.train.summary import read_history
 
+_ANSWER: Any = TrainAnswer
 STEP_COLUMNS = (
     "step reward_local reward_external reward_batch own own_informative seen verified used oldest loss "
     "gradient_norm tokens trained_tokens cpu"
 ).split()
 
 
+@reads_run
 def export_training(run: Path, out: Path) -> dict[str, Rows]:
     """The tables `steps`, `evaluations` and `rollouts`; each node's newest policy is copied to out/models."""
     settings, folder = load_settings(TrainSettings, run), RunFolder.look(run)
@@ -45,13 +45,12 @@ def export_training(run: Path, out: Path) -> dict[str, Rows]:
 
 def _rollouts(node: str, journal: Path) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    decode = msgspec.json.Decoder(TrainAnswer).decode
     for record in read(journal) if journal.exists() else ():
-        content = content_of(record)
-        if not isinstance(content, Answered):
-            continue
-        answer = decode(content.answer)
-        if isinstance(answer, SampledGroups):
+        with refusing(journal, record):
+            content = content_of(record)
+            if not isinstance(content, Answered):
+                continue
+            answer: TrainAnswer = decode_payload(content.answer, _ANSWER, "the answer")
             rows += [
                 {
                     "node": node,
@@ -63,7 +62,7 @@ def _rollouts(node: str, journal: Path) -> list[dict[str, Any]]:
                     "finished": completion.finished,
                     "score": score,
                 }
-                for group in answer.groups
+                for group in (answer.groups if isinstance(answer, SampledGroups) else ())
                 for completion, score in zip(group.completions, group.scores, strict=True)
             ]
     return rows

@@ -14,11 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
-
-from shoal.errors import RunError
 from shoal.runs import RunFolder, load_settings, read
-from shoal.runs.records import Note, Shared, Started, Stopped, content_of
+from shoal.runs.records import Note, Shared, Started, Stopped, content_of, decode_payload, reads_run, refusing
 from shoal.runs.training import Cost, Spreading, TrainNodeSummary, TrainNote, TrainSummary
 from shoal.train.settings import NodePlan, TrainSettings
 
@@ -49,25 +46,21 @@ class NodeHistory:
 def read_history(journal: Path) -> NodeHistory:
     """Works on journals that are being written, and where there is none yet."""
     history = NodeHistory()
-    decode = msgspec.json.Decoder(TrainNote).decode
     for record in read(journal) if journal.exists() else ():
-        match content_of(record):
-            case Note(note=note):
-                try:
-                    history.turns.append(decode(note))
-                except msgspec.MsgspecError as error:
-                    raise RunError(
-                        f"{journal}: record {record.number} is no step of training: {error}"
-                    ) from error
-            case Shared(items=items):
-                history.shared += sum(not item.refused for item in items)
-            case Stopped(reason=reason):
-                history.ended = reason
-            case Started():
-                history.ended = ""
+        with refusing(journal, record):
+            match content_of(record):
+                case Note(note=note):
+                    history.turns.append(decode_payload(note, TrainNote, "the note"))
+                case Shared(items=items):
+                    history.shared += sum(not item.refused for item in items)
+                case Stopped(reason=reason):
+                    history.ended = reason
+                case Started():
+                    history.ended = ""
     return history
 
 
+@reads_run
 def summarise(folder: Path) -> TrainSummary:
     settings = load_settings(TrainSettings, folder)
     run = RunFolder.look(folder)

@@ -9,7 +9,7 @@ import msgspec
 
 from shoal.errors import ConfigError
 from shoal.runs import RunFolder, read
-from shoal.runs.records import Answered, Arrived, VerdictGiven, content_of, decode_payload
+from shoal.runs.records import Answered, Arrived, VerdictGiven, content_of, decode_payload, refusing
 from shoal.runs.training import RolloutGroup, SampledGroups, TrainAnswer, TrainEvidence
 from shoal.swarm import Place
 from shoal.train.settings import TrainSettings
@@ -55,7 +55,8 @@ def read_transcript(settings: TrainSettings, folder: Path, name: str, turn: int)
     for record in read(path) if path.exists() else ():
         if record.kind not in ("answered", "verdict"):
             continue
-        content = content_of(record)
+        with refusing(path, record):
+            content = content_of(record)
         if isinstance(content, Answered):
             where = f"{path}: record {record.number}"
             answer: TrainAnswer = decode_payload(content.answer, _ANSWER, where)

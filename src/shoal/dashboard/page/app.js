@@ -1,4 +1,4 @@
-// One page with a few views. The address after # names run, view and what is looked at: #/0/archive
+// One page with a few tabs. The address after # names run, tab and detail: #/0/archive
 import { element, setOptions } from "./elements.js";
 import { Store } from "./store.js";
 import { FileFeed, LiveFeed } from "./feed.js";
@@ -8,12 +8,10 @@ import { ReplayView } from "./replay.js";
 import { TrainView } from "./train.js";
 import { BudgetView } from "./budget.js";
 
+// Every tab that there is; a run says which of them it has.
 const VIEWS = {
-  swarm: ["Swarm", SwarmView, () => true],
-  archive: ["Archive", ArchiveView, (about) => about.application === "evolve"],
-  replay: ["Replay", ReplayView, (about) => about.application === "evolve"],
-  train: ["Training", TrainView, (about) => about.application === "train"],
-  budget: ["Budget", BudgetView, () => true],
+  swarm: ["Swarm", SwarmView], archive: ["Archive", ArchiveView], replay: ["Replay", ReplayView],
+  train: ["Training", TrainView], budget: ["Budget", BudgetView],
 };
 const main = document.getElementById("main");
 const navigation = document.getElementById("views");
@@ -29,16 +27,19 @@ function go(view, detail = "") {
   location.hash = `#/${context.run}/${view}${detail ? `/${encodeURIComponent(detail)}` : ""}`;
 }
 
+function tabsOf(run) {
+  return store.runs[run].tabs.filter((tab) => Object.hasOwn(VIEWS, tab));
+}
+
 function parsed() {
   const [, run, view, detail] = location.hash.split("/");
   const index = /^\d{1,4}$/.test(run || "") && Number(run) < store.runs.length ? Number(run) : 0;
-  const about = store.runs[index];
-  const name = VIEWS[view] && VIEWS[view][2](about) ? view : "swarm";
+  const name = tabsOf(index).includes(view) ? view : "swarm";
   let decoded = "";
   try {
     decoded = decodeURIComponent(detail || "");
   } catch {
-    // an address that somebody mistyped names nothing
+    // a mistyped address names nothing
   }
   return [index, name, decoded];
 }
@@ -51,16 +52,14 @@ function render() {
   const key = `${run}/${name}/${detail}`;
   context.run = run;
   context.route = detail;
-  const about = store.runs[run];
-  document.title = `Shoal: ${about.title}`;
+  document.title = `Shoal: ${store.runs[run].title}`;
   setOptions(runSelect, store.runs.map((one, index) => [String(index), one.title]), String(run));
-  const shown = Object.entries(VIEWS).filter(([, [, , fits]]) => fits(about));
-  const signature = `${run}/${name}/${shown.length}`;
+  const signature = `${run}/${name}`;
   if (navigation.dataset.signature !== signature) {
     navigation.dataset.signature = signature;
-    navigation.replaceChildren(...shown.map(([view, [title]]) => element("a", {
-      href: `#/${run}/${view}`, "aria-current": view === name ? "page" : null,
-    }, title)));
+    navigation.replaceChildren(...tabsOf(run).map((tab) => element("a", {
+      href: `#/${run}/${tab}`, "aria-current": tab === name ? "page" : null,
+    }, VIEWS[tab][0])));
   }
   if (current.key !== key) {
     if (current.view && current.view.close) current.view.close();

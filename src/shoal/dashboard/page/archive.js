@@ -1,7 +1,6 @@
 // The archive as a heat map, per node and merged, live; a cell leads to its program.
 import { element, figures, fill, number, setOptions } from "./elements.js";
-import { category, letter, readable, scaled } from "./colours.js";
-import { chart, linesOf } from "./chart.js";
+import { category, charts, letter, readable, scaled } from "./drawing.js";
 import { ProgramPanel } from "./program.js";
 
 const MERGED = "*";
@@ -46,7 +45,8 @@ export class ArchiveView {
     const nodes = store.nodesOf(run).filter((node) => node.grids.now);
     setOptions(this.nodeSelect, [[MERGED, "all nodes, merged"], ...nodes.map((node) => [node.name, node.name])], this.node);
     const shown = this.merged(nodes.filter((node) => this.node === MERGED || node.name === this.node));
-    this.lay(store.runs[run].axes, shown);
+    const about = store.runs[run];
+    this.lay(about, shown);
     this.paint(shown, nodes, atOnce);
     const values = [...shown.values()].map((cell) => cell.fitness);
     const capacity = this.cells.size;
@@ -54,23 +54,23 @@ export class ArchiveView {
       ["cells filled", `${values.length} of ${capacity}`],
       ["best fitness", values.length ? number(Math.max(...values)) : "–"],
       ["QD score (sum of fitness)", number(values.reduce((sum, value) => sum + value, 0))],
-      ...this.counts(nodes),
+      ...this.counts(nodes, about),
     ]));
-    fill(this.charts,
-      chart("Cells filled", "turn", linesOf(nodes, "cells")), chart("QD score of the round", "turn", linesOf(nodes, "quality")),
-      chart("Best fitness of the round", "turn", linesOf(nodes, "best")));
+    fill(this.charts, charts(nodes, "turn"));
   }
 
-  counts(nodes) {
+  counts(nodes, about) {
     const chosen = nodes.filter((node) => this.node === MERGED || node.name === this.node);
     const sum = (...names) => chosen.reduce((all, node) => all + names.reduce((part, name) => part + (node.head.results[name] || 0), 0), 0);
+    const evaluations = chosen.reduce((all, node) => all + node.head.evaluations, 0);
     return [
+      [about.repeats ? `evaluations of ${number(about.repeats)} ${about.words.plays}` : "evaluations", number(evaluations)],
       ["took a cell", number(sum("new", "improved"))], ["not better", number(sum("rejected", "duplicate"))],
       ["invalid", number(sum("invalid"))], ["failed or missed", number(sum("failed", "missed"))],
     ];
   }
 
-  // The best program of each cell, each as its own node measured it.
+  // The best of each cell, as its own node measured it.
   merged(nodes) {
     const found = new Map();
     for (const node of nodes) {
@@ -83,8 +83,9 @@ export class ArchiveView {
   }
 
   // The grid: first axis upward, second across; further axes repeat the columns.
-  lay(axes, shown) {
-    const sides = axes.map((axis) => [axis.measure, axis.labels]);
+  lay(about, shown) {
+    const { programs, program } = about.words;
+    const sides = about.axes.map((axis) => [axis.measure, axis.labels]);
     if (!sides.length) {
       const widths = [];
       for (const cell of shown.values()) cell.cell.forEach((bin, side) => { widths[side] = Math.min(64, Math.max(widths[side] || 1, bin + 1)); });
@@ -95,7 +96,7 @@ export class ArchiveView {
     this.shape = shape;
     this.cells.clear();
     if (!sides.length) {
-      this.map.replaceChildren(element("p", { class: "empty" }, "No program holds a cell yet."));
+      this.map.replaceChildren(element("p", { class: "empty" }, `No ${program} holds a cell yet.`));
       return;
     }
     const [upward, ...others] = sides.length > 1 ? sides : [["", [""]], sides[0]];
@@ -116,7 +117,7 @@ export class ArchiveView {
       element("tbody", {}, rows),
       element("tfoot", {}, element("tr", {}, element("th", { class: "row" }, upward[0] ? `${upward[0]} ↑` : ""), columns.map(([, text]) => element("th", { scope: "col" }, text))))));
     this.hint.textContent = `${upward[0] ? `Upward: ${upward[0]}. ` : ""}Across: ${others.map(([measure]) => measure).join(", then ")}. ` +
-      "Arrow keys move, Enter chooses. Merged cells hold the best program as its own node measured it, against its own opponents.";
+      `Arrow keys move, Enter chooses. Merged cells hold the best of all ${programs}, each as its own node measured it.`;
   }
 
   paint(shown, nodes, atOnce) {

@@ -1,6 +1,6 @@
-// The budget: what each node has spent and what is reserved for answers that are still to come.
+// The budget: spent by each node, and reserved for answers that are still to come.
 import { element, entry, fill, number, table } from "./elements.js";
-import { chart, linesOf } from "./chart.js";
+import { charts } from "./drawing.js";
 
 export class BudgetView {
   constructor(context) {
@@ -21,11 +21,11 @@ export class BudgetView {
     });
     fill(this.main,
       element("h1", {}, "Budget"),
-      element("p", { class: "soft" }, "What is asked is reserved at the most it may cost, and settled at what it did cost once its turn begins."),
+      element("p", { class: "soft" }, "A request reserves the most that it may cost. Its real cost is settled once its turn begins."),
       rows.length ? table("Budget by node", ["node", "measure", "spent", "reserved", "budget", "used", "over what was reserved"], rows, [0, 1, 5])
         : element("p", { class: "empty" }, "Nothing was spent yet."),
       element("h2", {}, "Along the run"),
-      element("div", { class: "charts" }, measures.map((measure) => chart(`Spent: ${measure}`, "turn", linesOf(nodes, `spent ${measure}`))).filter(Boolean)),
+      element("div", { class: "charts" }, charts(nodes, "turn", true)),
     );
   }
 }

@@ -1,5 +1,5 @@
-// Makes elements. Whatever comes from a run is put in as text: nothing here, or anywhere in this page, parses
-// HTML, so a program or an answer that looks like HTML is shown and does nothing.
+// Makes elements. Text from a run is put in as text. No part of this page parses HTML, so a program or an answer
+// that looks like HTML is shown and does nothing.
 
 export function element(tag, attributes, ...children) {
   return filled(document.createElement(tag), attributes, children);
@@ -23,7 +23,7 @@ function present(children) {
   return children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false);
 }
 
-// Puts children, lists of them included, in place of what is there; what is null is left out.
+// Replaces the content by children, or lists of them; null is left out.
 export function fill(parent, ...children) {
   parent.replaceChildren(...present(children));
 }
@@ -66,7 +66,7 @@ export function number(value, digits = 3) {
   return value.toFixed(size >= 100 ? 1 : digits);
 }
 
-// What a table from a run holds under a key from a run; a key such as "constructor" finds nothing else.
+// The entry of a run's table under a run's key. A key such as "constructor" finds nothing else.
 export function entry(found, key, otherwise) {
   return found && Object.hasOwn(found, key) ? found[key] : otherwise;
 }

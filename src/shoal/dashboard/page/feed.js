@@ -1,4 +1,4 @@
-// Where messages come from: a live server, or the data inside a single file.
+// The sources of messages: a live server, or the data inside a single file.
 import { entry } from "./elements.js";
 
 const SILENCE = 25000; // two missed signs of life
@@ -26,8 +26,8 @@ export class LiveFeed {
     this.tell("connecting");
   }
 
-  // A browser gives up on a stream whose server answered with an error; then, and when nothing is heard for
-  // long, a new one is opened. Each stream begins with everything, so nothing that was missed stays missing.
+  // A browser gives up on a stream whose server answered with an error. A new one is opened then, and after a
+  // long silence. Each stream begins with everything, so the page misses nothing.
   connect() {
     if (this.source) this.source.close();
     clearTimeout(this.again);

@@ -1,20 +1,20 @@
 // One program: where it came from, its source, its ancestors, and what changed between them.
 import { element, number } from "./elements.js";
-import { difference } from "./difference.js";
 
 export class ProgramPanel {
   constructor(context) {
     this.context = context;
-    this.panel = element("section", { class: "panel", "aria-label": "Program" });
+    this.panel = element("section", { class: "panel", "aria-label": "The chosen cell" });
     this.digest = null;
     this.empty();
   }
 
   empty() {
+    const about = this.context.store.runs[this.context.run];
     this.digest = null;
     this.panel.replaceChildren(
       element("h2", {}, "No cell chosen"),
-      element("p", { class: "soft" }, "Choose a filled cell to see its program, where it came from, and to replay it."),
+      element("p", { class: "soft" }, `Choose a filled cell to see its ${about.words.program} and where it came from.`),
     );
   }
 
@@ -25,14 +25,14 @@ export class ProgramPanel {
     const maker = cell.model === "peer" ? store.authorName(run, cell.maker) : cell.maker;
     const facts = [
       ["fitness", number(cell.fitness)], ["model", store.modelOf(run, cell)], ["held at", cell.node],
-      ["made by", maker || "–"], ["since turn", number(cell.turn)], ["program", cell.digest.slice(0, 16)],
+      ["made by", maker || "–"], ["since turn", number(cell.turn)], [store.runs[run].words.program, cell.digest.slice(0, 16)],
     ];
     const below = element("div", {}, element("p", { class: "soft" }, "Loading …"));
     this.panel.replaceChildren(
       element("h2", {}, title),
       element("table", {}, facts.map(([name, value]) => element("tr", {},
         element("th", { scope: "row", class: "left" }, name), element("td", { class: "left" }, value)))),
-      element("div", { class: "tools" }, store.runs[run].core ? element("button", {
+      element("div", { class: "tools" }, store.runs[run].tabs.includes("replay") ? element("button", {
         class: "main", id: "replay", onclick: () => this.context.go("replay", cell.digest),
       }, "Replay a battle") : null),
       below,
@@ -49,6 +49,7 @@ export class ProgramPanel {
 
   history(lineage) {
     const { store, run } = this.context;
+    const { words } = store.runs[run];
     const source = element("div", {});
     const choose = (index) => {
       const [one, parent] = [lineage[index], lineage[index + 1]];
@@ -59,7 +60,7 @@ export class ProgramPanel {
         element("h3", {}, "Changes to its parent"),
         parent && rows ? element("pre", { tabindex: "0", class: "difference" }, rows.map(([kind, line]) => element("span", { class: kind },
           `${{ same: " ", added: "+", removed: "-" }[kind]} ${line}\n`)))
-          : element("p", { class: "soft" }, parent ? "The programs are too long to be compared here."
+          : element("p", { class: "soft" }, parent ? `The ${words.programs} are too long to be compared here.`
             : one.parent ? "Its parent is not kept any more." : "It has no parent: it was written from scratch or came from elsewhere."),
       );
     };
@@ -73,4 +74,41 @@ export class ProgramPanel {
         `${one.fitness === null ? "" : `, fitness ${number(one.fitness)}`}`)))),
     ];
   }
+}
+
+// The changes between two texts, line by line; bounded, as the texts come from anywhere.
+
+const MOST_LINES = 600;
+
+// Rows of ["same" | "added" | "removed", line]; null if the texts are too long to be compared.
+function difference(before, after) {
+  const old = before.split("\n");
+  const fresh = after.split("\n");
+  if (old.length > MOST_LINES || fresh.length > MOST_LINES) return null;
+  const width = fresh.length + 1;
+  const common = new Uint16Array((old.length + 1) * width); // longest common part of the two ends
+  for (let i = old.length - 1; i >= 0; i -= 1) {
+    for (let j = fresh.length - 1; j >= 0; j -= 1) {
+      common[i * width + j] = old[i] === fresh[j]
+        ? common[(i + 1) * width + j + 1] + 1
+        : Math.max(common[(i + 1) * width + j], common[i * width + j + 1]);
+    }
+  }
+  const rows = [];
+  let i = 0;
+  let j = 0;
+  while (i < old.length || j < fresh.length) {
+    if (i < old.length && j < fresh.length && old[i] === fresh[j]) {
+      rows.push(["same", old[i]]);
+      i += 1;
+      j += 1;
+    } else if (j >= fresh.length || (i < old.length && common[(i + 1) * width + j] >= common[i * width + j + 1])) {
+      rows.push(["removed", old[i]]);
+      i += 1;
+    } else {
+      rows.push(["added", fresh[j]]);
+      j += 1;
+    }
+  }
+  return rows;
 }

@@ -1,5 +1,5 @@
-// What the page knows. Messages replace parts of it, so it is as large as the server's bounded views and never
-// grows with the time that the page stays open.
+// The page's data. Messages replace parts of it, so it is as large as the server's bounded views and does not
+// grow while the page stays open.
 import { entry } from "./elements.js";
 
 const MOST_EVENTS = 100;
@@ -7,14 +7,14 @@ const MOST_EVENTS = 100;
 export class Store {
   constructor() {
     this.clear();
-    this.programs = new Map(); // those of a single file
-    this.replays = [];
+    this.replays = []; // those of a single file
     this.single = false;
   }
 
   clear() {
     this.runs = [];
     this.nodes = [];
+    this.notices = [];
     this.reading = { behind: 0, size: 0 };
     this.failure = "";
     this.filled = false;
@@ -29,6 +29,7 @@ export class Store {
       this.runs = message.runs;
       while (this.nodes.length < this.runs.length) this.nodes.push(new Map());
     }
+    if (message.notices) this.notices = message.notices;
     if (message.reading) this.reading = message.reading;
     for (const told of message.nodes || []) this.applyNode(told);
   }

@@ -1,4 +1,4 @@
-// The swarm: who is there, how far, and who learns from whom.
+// The swarm: its nodes, their progress, and who learns from whom.
 import { element, entry, fill, number, reasons, table, total } from "./elements.js";
 
 export class SwarmView {
@@ -14,7 +14,7 @@ export class SwarmView {
     const places = [...this.main.querySelectorAll(".wide, .events")].map((one) => [one.scrollLeft, one.scrollTop]);
     fill(this.main,
       element("h1", {}, "Swarm"),
-      element("p", { class: "soft" }, `${nodes.length} nodes. Nobody waits for anybody: each goes at its own pace.`),
+      element("p", { class: "soft" }, `${nodes.length} nodes. Each goes at its own pace; none waits for another.`),
       this.warnings(nodes),
       this.nodes(nodes),
       element("h2", {}, "Who uses whose items"),
@@ -32,7 +32,8 @@ export class SwarmView {
 
   warnings(nodes) {
     const about = this.context.store.runs[this.context.run];
-    const lines = nodes.filter((node) => node.head.trouble).map((node) => `${node.name}: ${node.head.trouble}`);
+    const lines = [...this.context.store.notices];
+    for (const node of nodes.filter((one) => one.head.trouble)) lines.push(`${node.name}: ${node.head.trouble}`);
     for (const node of nodes.filter((one) => one.head.unread)) {
       lines.push(`${node.name}: ${node.head.unread} records were not understood and are left out`);
     }
@@ -42,7 +43,7 @@ export class SwarmView {
 
   nodes(nodes) {
     const rows = nodes.map(({ name, head }) => [
-      name, head.model || "–", state(head), progress(head), number(head.records), this.quiet(head), headline(head),
+      name, head.model || "–", head.trouble ? "cannot be read" : head.state, head.progress, number(head.records), this.quiet(head), head.result,
     ]);
     const heads = ["node", "model", "state", "progress", "records", "last record", "result"];
     return table("Nodes", heads, rows, [0, 1, 2, 3, 6]);
@@ -50,7 +51,7 @@ export class SwarmView {
 
   quiet(head) {
     if (!head.changed_at) return "–";
-    if (this.context.store.single || head.state.startsWith("stopped")) {
+    if (this.context.store.single || head.ended) {
       return new Date(head.changed_at * 1000).toISOString().slice(0, 16).replace("T", " ");
     }
     const seconds = Math.max(0, Date.now() / 1000 - head.changed_at);
@@ -60,7 +61,7 @@ export class SwarmView {
 
   uses(nodes) {
     const { store, run } = this.context;
-    const authors = [...new Set(nodes.flatMap(({ head }) => [...Object.keys(head.arrived), ...Object.keys(head.used || {})]))];
+    const authors = [...new Set(nodes.flatMap(({ head }) => [...Object.keys(head.arrived), ...Object.keys(head.used)]))];
     if (!authors.length) return element("p", { class: "empty" }, "Nothing has arrived from anyone yet.");
     const named = authors.map((author) => [store.authorName(run, author), author])
       .sort((one, other) => one[0].localeCompare(other[0], "en", { numeric: true })).slice(0, 40);
@@ -105,23 +106,4 @@ export class SwarmView {
     return element("ul", { class: "events", tabindex: "0", "aria-label": "Last events" }, all.slice(0, 60).map(([, name, text]) =>
       element("li", {}, element("b", {}, name), `  ${text}`)));
   }
-}
-
-function state(head) {
-  if (head.trouble) return "cannot be read";
-  return head.state === "stopped: nothing more to produce" ? "finished" : head.state;
-}
-
-function progress(head) {
-  if (head.round !== undefined) return `round ${head.round + 1}, turn ${number(head.turn)}`;
-  return head.pool !== undefined ? `step ${number(head.step)}` : `turn ${number(head.turn)}`;
-}
-
-function headline(head) {
-  if (head.cells !== undefined) return `${head.cells} cells, best ${number(head.best)}`;
-  if (!head.last) return "–";
-  const held = Object.values(head.held_out);
-  const tasks = held.reduce((sum, one) => sum + one[1], 0);
-  const reward = held.reduce((sum, one) => sum + one[2], 0);
-  return `own reward ${number(head.last["reward, own"])}${tasks ? `, held-out ${number(reward / tasks)}` : ""}`;
 }

@@ -1,14 +1,6 @@
-// Training: rewards, how informative groups are, staleness, losses, and what was written and how it was judged.
+// Training: rewards, informative groups, staleness, losses, and the newest rollouts with their verdicts.
 import { element, figures, fill, number, setOptions } from "./elements.js";
-import { chart, linesOf } from "./chart.js";
-
-const CHARTS = [
-  ["Reward of own completions", "reward, own"], ["Reward of foreign completions", "reward, foreign"],
-  ["Held-out reward", "held-out reward"], ["Reward of all that was trained on", "reward, batch"],
-  ["Informative share of own groups", "informative, own"], ["Informative share of foreign groups", "informative, foreign"],
-  ["Staleness: oldest group used, in steps", "oldest used"], ["Groups waiting in the pool", "pool"],
-  ["Loss", "loss"], ["Gradient norm", "gradient norm"],
-];
+import { charts } from "./drawing.js";
 
 export class TrainView {
   constructor(context) {
@@ -32,9 +24,9 @@ export class TrainView {
 
   update() {
     const { store, run } = this.context;
-    const nodes = store.nodesOf(run).filter((node) => node.head.application === "train");
+    const nodes = store.nodesOf(run).filter((node) => node.head.totals); // those that have begun
     if (!nodes.length) {
-      this.rollouts.replaceChildren(element("p", { class: "empty" }, "No node of this run trains."));
+      this.rollouts.replaceChildren(element("p", { class: "empty" }, "No node has begun yet."));
       return;
     }
     setOptions(this.select, nodes.map((node) => [node.name, node.name]), this.node || nodes[0].name);
@@ -43,9 +35,7 @@ export class TrainView {
       ["own groups", number(sum("own"))], ["of them informative", number(sum("own_informative"))], ["foreign groups seen", number(sum("seen"))],
       ["verified", number(sum("verified"))], ["informative", number(sum("found"))], ["trained on", number(sum("used"))],
     ]));
-    const parts = [...new Set(nodes.flatMap((node) => [...node.curves.keys()].filter((name) => name.startsWith("part: "))))].slice(0, 12);
-    const all = [...CHARTS, ...parts.map((name) => [`Loss ${name}`, name])];
-    fill(this.charts, all.map(([title, curve]) => chart(title, "step", linesOf(nodes, curve))));
+    fill(this.charts, charts(nodes, "step"));
     const node = nodes.find((one) => one.name === this.select.value) || nodes[0];
     const signature = node.name + JSON.stringify(node.rollouts.map((one) => [one.turn, one.author, one.question]));
     if (signature === this.signature || (this.hold.checked && this.signature)) return;
@@ -62,7 +52,7 @@ export class TrainView {
     const from = one.author ? `from ${store.authorName(run, one.author)}${one.model ? ` (says it is ${one.model})` : ""}` : "own";
     return element("details", { open },
       element("summary", {}, `turn ${number(one.turn)}, ${from}, ${one.family || "task"}: ${one.verdict}${mean === null ? "" : `, mean reward ${number(mean)}`}`,
-        element("span", { class: "soft" }, `  ${one.question.slice(0, 60)}`)),
+        element("span", { class: "soft" }, ` · ${one.question.slice(0, 60)}`)),
       element("pre", { class: "text question", tabindex: "0" }, one.question),
       one.completions.map(([text, finished, reward]) => element("div", { class: "completion" },
         element("span", {}, `reward ${number(reward, 2)}${finished ? "" : ", cut off"}`), element("pre", { class: "text" }, text))),

@@ -1,13 +1,13 @@
 """HTML and SVG that is safe by construction: a plain `str` is text and gets escaped, only `Markup` is not.
 
-Program sources and names come from strangers. They reach a page through `element` and nothing else, so none
-of them can become a tag, an attribute or an address.
+Program sources and names come from strangers. They reach a page or a notebook through `element` and nothing
+else, so none of them can become a tag, an attribute or an address.
 """
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 Attribute = str | float | int | None
 VOID = {"br", "circle", "col", "hr", "line", "meta", "path", "polygon", "polyline", "rect"}
@@ -32,6 +32,25 @@ def element(name: str, /, *children: Markup | str, **attributes: Attribute) -> M
     return Markup(f"<{name}{shown}>{joined(children)}</{name}>")
 
 
+def table(
+    headings: Sequence[Markup | str], rows: Iterable[Sequence[Markup | str]], shaded_from: int | None = None
+) -> Markup:
+    """A table that scrolls sideways where it is too wide. A `str` is the text of a cell, a `Markup` the cell
+    itself; the first text of a row is its heading. Rows from `shaded_from` on are set apart."""
+    head = [one if isinstance(one, Markup) else element("th", one, scope="col") for one in headings]
+    body = [
+        element(
+            "tr",
+            element("th", first, scope="row"),
+            *(one if isinstance(one, Markup) else element("td", one) for one in rest),
+            class_=None if shaded_from is None or place < shaded_from else "group",
+        )
+        for place, (first, *rest) in enumerate(rows)
+    ]
+    whole = element("table", element("thead", element("tr", *head)), element("tbody", *body))
+    return element("div", whole, class_="wide", tabindex=0)
+
+
 def joined(parts: Iterable[Markup | str], between: str = "") -> Markup:
     return Markup(between.join(part if isinstance(part, Markup) else escaped(part) for part in parts))
 
@@ -40,6 +59,12 @@ def escaped(text: str) -> Markup:
     """Text as it is to be read: control characters, which a page cannot show, become a dot."""
     shown = "".join("·" if (ord(c) < 0x20 and c not in "\n\t") or 0x7F <= ord(c) < 0xA0 else c for c in text)
     return Markup(html.escape(shown.encode("utf-8", "replace").decode()))
+
+
+def number(value: float, digits: int | None = None) -> str:
+    """With the given digits after the point, or as many as it needs; a real minus sign, but not for 0."""
+    shown = f"{value:z,.{digits}f}" if digits is not None else f"{value:z,.10g}"
+    return shown.replace("-", "−")
 
 
 def _plain(value: str | float | int | None) -> str:

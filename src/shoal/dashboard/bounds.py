@@ -1,0 +1,133 @@
+"""Bounds on what a page holds of a journal, which may hold anything: cut text, short curves, few names.
+
+The page shows foreign text as text only (`textContent`). The cleaning here is for people's eyes and for the
+memory.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from typing import Any, Literal
+
+LINE = 300
+SOURCE = 64 << 10
+"""Most characters of a line for people, and of a program."""
+NAME, DIGEST = 120, 128
+"""Most characters of names, and of digests and keys."""
+MOST_POINTS = 1000
+MOST_WHOLE = 2**53 - 1
+
+# Control characters but tab and line feed, line separators, direction overrides, lone surrogates.
+_STRANGE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+
+
+def shown(text: str, most: int = LINE) -> str:
+    """At most `most` characters of `text`, then the number of those left out. Control characters become
+    visible: an escape is shown as ␛, one without a picture as �."""
+    extra = len(text) - most
+    cut = _STRANGE.sub(_picture, text[:most] if extra > 0 else text)
+    return f"{cut}… ({extra} more characters)" if extra > 0 else cut
+
+
+def shown_line(text: str, most: int = LINE) -> str:
+    """The same on one line."""
+    return shown(text[: most + 1].replace("\n", "⏎").replace("\t", " ") + text[most + 1 :], most)
+
+
+def _picture(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return chr(0x2400 + code) if code < 0x20 else "␡" if code == 0x7F else "�"
+
+
+def plain(value: Any) -> Any:
+    """The value with numbers that JavaScript can hold: a journal may have any."""
+    if isinstance(value, int) and not -MOST_WHOLE <= value <= MOST_WHOLE:
+        return MOST_WHOLE if value > 0 else -MOST_WHOLE
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    return value
+
+
+class Tally(Counter[str]):
+    """Counts by name, of at most `most` names; all further ones count as "others"."""
+
+    def __init__(self, most: int = 32, longest: int = 60) -> None:
+        super().__init__()
+        self.most = most
+        self.longest = longest
+
+    def add(self, name: str, amount: int = 1) -> None:
+        name = shown_line(name[: self.longest], self.longest)
+        self[name if name in self or len(self) < self.most else "others"] += amount
+
+
+class Series:
+    """A curve of any length in fewer than `MOST_POINTS` points.
+
+    Each point stands for `stride` samples: their mean, or the last of them for sums that only grow. When the
+    points are used up, neighbours are put together and the stride doubles, so a million samples cost about as
+    much as a thousand. `generation` counts these times: within one, points are only ever added. `x` should
+    not decrease; where it does (a run that went on from a checkpoint), the curve goes back.
+    """
+
+    __slots__ = ("_count", "_sum", "_x", "generation", "kind", "points", "stride")
+
+    def __init__(self, kind: Literal["mean", "last"] = "mean") -> None:
+        self.kind = kind
+        self.points: list[tuple[float, float]] = []
+        self.stride = 1
+        self.generation = 0
+        self._x = 0.0
+        self._sum = 0.0
+        self._count = 0
+
+    def add(self, x: float, y: float) -> None:
+        """Numbers that are not finite are left out: a page cannot draw them."""
+        if not (math.isfinite(x) and math.isfinite(y)):
+            return
+        self._x = x
+        self._sum = y if self.kind == "last" else self._sum + y
+        self._count += 1
+        if self._count >= self.stride:
+            self.points.append(self._tip())
+            self._sum, self._count = 0.0, 0
+            if len(self.points) >= MOST_POINTS:
+                self._halve()
+
+    @property
+    def tip(self) -> tuple[float, float] | None:
+        """The samples since the last point."""
+        return self._tip() if self._count else None
+
+    def _tip(self) -> tuple[float, float]:
+        return self._x, self._sum if self.kind == "last" else self._sum / self._count
+
+    def _halve(self) -> None:
+        pairs = zip(self.points[::2], self.points[1::2], strict=True)
+        if self.kind == "last":
+            self.points = [second for _, second in pairs]
+        else:
+            self.points = [(second[0], (first[1] + second[1]) / 2) for first, second in pairs]
+        self.stride *= 2
+        self.generation += 1
+
+
+class Curves:
+    """The curves of one node, by the titles under which they are drawn. At most `most` are kept."""
+
+    def __init__(self, most: int = 32) -> None:
+        self.most = most
+        self.by_title: dict[str, Series] = {}
+
+    def add(self, title: str, x: float, y: float | None, kind: Literal["mean", "last"] = "mean") -> None:
+        """Without a value the title only gets its place among the others."""
+        if title not in self.by_title and len(self.by_title) < self.most:
+            self.by_title[title] = Series(kind)
+        if y is not None and title in self.by_title:
+            self.by_title[title].add(x, y)
