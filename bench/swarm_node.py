@@ -95,7 +95,7 @@ def run_bare(folder: Path, index: int, nodes: int, items: int, batch: int) -> di
     import zenoh
 
     from shoal.swarm.transport.local import LocalNeighbours
-    from shoal.swarm.transport.zenoh_settings import settings
+    from shoal.swarm.transport.zenoh_session import settings
 
     neighbours = LocalNeighbours("bare", f"node-{index}", random.Random(index), folder)
     session = zenoh.open(zenoh.Config.from_json5(json.dumps(settings(neighbours.draw(), None))))
