@@ -17,9 +17,10 @@ import msgspec
 
 from bench.row import Row
 from shoal.sim.scenarios import large
-from shoal.sim.swarm import Sharing
-from shoal.swarm.body import Entry
-from shoal.swarm.frame import Bundle, Codec
+from shoal.sim.swarm import SharingApplication
+from shoal.swarm.body import PackedItem
+from shoal.swarm.codec import Codec
+from shoal.swarm.frame import Bundle
 from shoal.swarm.identity import Identity
 from shoal.swarm.kinds import Kind, Kinds
 from shoal.swarm.membership import Membership
@@ -105,10 +106,10 @@ def frames() -> list[Row]:
     rows = []
     for items in (1, 16):
         payload = msgspec.msgpack.encode(Payload(b"x" * 3700))
-        entries = [Entry("payload", payload)] * items
+        entries = [PackedItem("payload", payload)] * items
         sealed = codec.seal(identity, 1, 1, 1, "log/0", entries).encode()
 
-        def seal(entries: list[Entry] = entries) -> object:
+        def seal(entries: list[PackedItem] = entries) -> object:
             return codec.seal(identity, 1, 1, 1, "log/0", entries).encode()
 
         def take_apart(sealed: bytes = sealed) -> None:
@@ -133,7 +134,9 @@ def simulated(nodes: int, rounds: int) -> list[Row]:
     gc.disable()  # between the rounds too: a search through millions of objects takes seconds
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     swarm = large(nodes, shards=max(1, nodes // 32), interval=ROUND)
-    applications = [node.application for node in swarm.nodes if isinstance(node.application, Sharing)]
+    applications = [
+        node.application for node in swarm.nodes if isinstance(node.application, SharingApplication)
+    ]
 
     def played() -> tuple[float, int, int]:
         return (

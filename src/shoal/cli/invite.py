@@ -27,7 +27,7 @@ def invite(
     Example:
       shoal invite tcp/example.org:7447 --swarm herring
     """
-    from shoal.swarm.invitation import Invitation
+    from shoal.swarm.membership import Invitation
 
     chosen = NetworkOptions(swarm=swarm, secret_file=secret_file).joining()
     invitation = str(Invitation(address, chosen.swarm, chosen.secret))

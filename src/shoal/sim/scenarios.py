@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from shoal.sim.adversaries import Adversary
 from shoal.sim.network import Link
-from shoal.sim.swarm import Sharing, SimSwarm
+from shoal.sim.swarm import SharingApplication, SimSwarm
 from shoal.swarm.settings import ExchangeSettings
 
 
@@ -53,7 +53,7 @@ def attack(
         seed,
         settings=settings,
         link=link,
-        applications=lambda number: Sharing(f"node {number}", interval=interval, end=seconds),
+        applications=lambda number: SharingApplication(f"node {number}", interval=interval, end=seconds),
     )
     present: list[Adversary] = []
 
@@ -97,7 +97,9 @@ def large(
         nodes,
         seed,
         settings=settings,
-        applications=lambda number: Sharing(f"node {number}", interval=interval, size=size, keep=False),
+        applications=lambda number: SharingApplication(
+            f"node {number}", interval=interval, size=size, keep=False
+        ),
         steps_per_second=4,
     )
 
@@ -109,7 +111,9 @@ def completeness(swarm: SimSwarm) -> float:
 
 
 def _delivered(swarm: SimSwarm) -> tuple[int, int]:
-    applications = [node.application for node in swarm.nodes if isinstance(node.application, Sharing)]
+    applications = [
+        node.application for node in swarm.nodes if isinstance(node.application, SharingApplication)
+    ]
     delivered = expected = 0
     for receiver in applications:
         texts = set(receiver.gathered.values())
@@ -127,7 +131,7 @@ def figures(swarm: SimSwarm, adversaries: Sequence[Adversary], seconds_to_comple
     gathered = [
         key[0]
         for node in swarm.nodes
-        if isinstance(node.application, Sharing)
+        if isinstance(node.application, SharingApplication)
         for key in node.application.gathered
     ]
     rejected: dict[str, int] = {}

@@ -67,7 +67,7 @@ def kill_and_restart(field: Field, name: str) -> None:
 def test_who_never_gathers_neither_holds_up_the_others_nor_grows(place: Path) -> None:
     with Field() as field:
         for number in range(4):
-            more = {"lazy": True, "settings": {"pool_bytes": 1 << 20}} if number == 3 else {}
+            more = {"lazy": True, "settings": {"inbox_bytes": 1 << 20}} if number == 3 else {}
             where = {"runtime": str(place / "run"), "every": 0.25, "size": 60_000}
             field.add(f"n{number}", options(place, f"n{number}", **where, **more))
         field.wait_met(20)

@@ -1,13 +1,13 @@
-"""The pool: what arrived and waits for `gather`, within bounds.
+"""The inbox: items that arrived and wait for `gather`, within bounds.
 
-Laws. Within the bounds, what is handed out depends on the set of items, never on their order of arrival.
-Equal content is handed out once; of several senders the one with the smallest hash of (content, author) is
-named, an order that nobody can arrange to be first in for all content. Over the bounds an author's oldest
-goes first, the largest author gives way, and newcomers give way before all others.
+Laws. Within the bounds, `gather` depends on the set of items, never on their order of arrival. Equal content
+is handed out once; of several senders the one with the smallest hash of (content, author) is named, an order
+in which nobody can be first for all content. Over the bounds an author's oldest item goes first, the largest
+author gives way, and newcomers give way before all others.
 
-Authors are drawn first, then their newest item, so that sending more does not mean being drawn more. All
-authors on probation together get a fixed part of what the established ones get, plus a trickle, so that a
-thousand fresh identities are no louder than one; a swarm in which nobody is established yet is not held up.
+Authors are drawn first, then their newest item, so an author that sends more is not drawn more. All authors
+on probation together get a fixed part of what the established ones get, plus a trickle: a thousand fresh
+identities are no louder than one, and a swarm in which nobody is established yet is not held up.
 """
 
 from __future__ import annotations
@@ -27,13 +27,12 @@ from shoal.swarm.identity import NodeId
 from shoal.swarm.settings import ExchangeSettings
 
 Order: TypeAlias = tuple[int, int, int, str]
-"""Epoch, number, place in the frame, kind: a total order on an author's items, by which older is told from
-newer."""
+"""Epoch, number, place in the frame, kind: the total order of an author's items by age."""
 
 MOST_ALLOWANCE = 64.0
 TRICKLE_AT_ONCE = 4.0
 AUTHORS_PART = 8
-"""One author's items fill at most this part of the bytes."""
+"""One author's items fill at most one in this many bytes."""
 
 
 def order_of(received: Received[Any]) -> Order:
@@ -41,13 +40,13 @@ def order_of(received: Received[Any]) -> Order:
 
 
 def precedence(received: Received[Any]) -> tuple[bytes, int, int, int, str]:
-    """Which of several items with the same content is the one that counts: the smallest."""
+    """The rank among items with the same content: the smallest counts."""
     rank = blake2b(received.digest + received.author.encode("ascii"), digest_size=16).digest()
     return (rank, *order_of(received))
 
 
 class Waiting(msgspec.Struct, eq=False, gc=False):
-    """An item in the pool; `register` ones are replaced by a newer one of the same kind."""
+    """An item in the inbox; a newer one of its kind replaces a `register`."""
 
     received: Received[Any]
     size: int
@@ -59,7 +58,7 @@ def _age(waiting: Waiting) -> Order:
 
 
 class Queue:
-    """What waits of one author, oldest first."""
+    """The waiting items of one author, oldest first."""
 
     __slots__ = ("bytes", "items")
 
@@ -83,7 +82,7 @@ class Queue:
         self.bytes -= waiting.size
 
 
-class Pool:
+class Inbox:
     """Items that wait, by author."""
 
     def __init__(self, settings: ExchangeSettings, accounts: Accounts) -> None:
@@ -101,11 +100,8 @@ class Pool:
         self.repeated = 0
 
     def extend(self, author: NodeId, waiting: Sequence[Waiting]) -> int:
-        """Takes in the items of one frame, except what was handed out before; says how many."""
-        known, before = self._handed_out, self._handed_out_before
-        fresh = [
-            one for one in waiting if (digest := one.received.digest) not in known and digest not in before
-        ]
+        """Takes in the items of one frame, except those handed out before; returns their number."""
+        fresh = [one for one in waiting if not self._is_known(one)]
         self.repeated += len(waiting) - len(fresh)
         if fresh:
             self._add(author, fresh)
@@ -115,7 +111,7 @@ class Pool:
         """Takes in a register in place of an older one of its kind, unless its content was handed out before
         or a newer one waits."""
         received = waiting.received
-        if received.digest in self._handed_out or received.digest in self._handed_out_before:
+        if self._is_known(waiting):
             self.repeated += 1
             return False
         waiting.register = True
@@ -138,16 +134,16 @@ class Pool:
         self.items += len(waiting)
         self.bytes += queue.bytes - before
         settings = self._settings
-        most_bytes = settings.pool_bytes // AUTHORS_PART
-        while len(queue.items) > settings.pool_author_items or (
+        most_bytes = settings.inbox_bytes // AUTHORS_PART
+        while len(queue.items) > settings.inbox_author_items or (
             queue.bytes > most_bytes and len(queue.items) > 1
         ):
             self._drop(author)
-        if self.items > settings.pool_items or self.bytes > settings.pool_bytes:
+        if self.items > settings.inbox_items or self.bytes > settings.inbox_bytes:
             self._shrink()
 
     def gather(self, limit: int | None, rng: random.Random, now: float) -> list[Received[Any]]:
-        """Hands out what waits, at most `limit` items, sorted by author and by the author's own order."""
+        """Hands out waiting items, at most `limit`, sorted by author and by the author's own order."""
         groups = self._distinct()
         newcomers = {node: items for node, items in groups.items() if node not in self._established}
         others = {node: items for node, items in groups.items() if node not in newcomers}
@@ -181,22 +177,21 @@ class Pool:
     def _draw_newcomers(
         self, newcomers: dict[NodeId, list[Waiting]], limit: int, rng: random.Random
     ) -> list[Waiting]:
-        """Those who are about to pass first, then the unknown."""
+        """First those who are about to pass probation, then the unknown."""
         promising = {node: items for node, items in newcomers.items() if self._accounts.promising(node)}
         unknown = {node: items for node, items in newcomers.items() if node not in promising}
         drawn = _draw(promising, limit, False, self._accounts.weight, rng)
         return drawn + _draw(unknown, limit - len(drawn), False, self._accounts.weight, rng)
 
     def _distinct(self) -> dict[NodeId, list[Waiting]]:
-        """What waits, each content once, authors sorted, each author's newest last. Copies are dropped."""
+        """The waiting items, each content once, authors sorted, each one's newest last. Drops copies."""
         first: dict[bytes, Waiting] = {}
         copies: list[Waiting] = []
-        known, before = self._handed_out, self._handed_out_before
         for node in sorted(self._waiting):
             for waiting in self._waiting[node].items:
                 digest = waiting.received.digest
                 other = first.setdefault(digest, waiting)
-                if digest in known or digest in before:
+                if self._is_known(waiting):
                     copies.append(waiting)
                 elif other is waiting:
                     continue
@@ -217,8 +212,13 @@ class Pool:
             self._allowance = max(self._allowance, min(self._allowance + trickle, TRICKLE_AT_ONCE))
         self._allowance_at = now
 
+    def _is_known(self, waiting: Waiting) -> bool:
+        """Whether this content was handed out before."""
+        digest = waiting.received.digest
+        return digest in self._handed_out or digest in self._handed_out_before
+
     def _remember(self, received: list[Received[Any]]) -> None:
-        """At least the last `remember_contents`, at most twice as many."""
+        """Notes items as handed out: at least the last `remember_contents`, at most twice as many."""
         self._handed_out.update([one.digest for one in received])
         if len(self._handed_out) > self._settings.remember_contents:
             self._handed_out, self._handed_out_before = set(), self._handed_out
@@ -243,8 +243,8 @@ class Pool:
             largest = [(-len(self._waiting[node].items), node) for node in nodes if node in self._waiting]
             heapify(largest)
             count = -sum(size for size, _ in largest)
-            while count > share * settings.pool_items and (
-                8 * self.items > 7 * settings.pool_items or 8 * self.bytes > 7 * settings.pool_bytes
+            while count > share * settings.inbox_items and (
+                8 * self.items > 7 * settings.inbox_items or 8 * self.bytes > 7 * settings.inbox_bytes
             ):
                 size, node = largest[0]
                 self._drop(node)
@@ -266,7 +266,7 @@ def _draw(
     weight: Callable[[NodeId], float],
     rng: random.Random,
 ) -> list[Waiting]:
-    """At most `limit` items: an author by weight, then its newest, again and again. In each one's order."""
+    """At most `limit` items in each author's order: again and again an author by weight, then its newest."""
     if everything or _total(groups) <= limit:
         return _flatten(groups.values())
     left = {node: list(items) for node, items in groups.items()}
