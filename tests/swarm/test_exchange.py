@@ -265,7 +265,7 @@ def test_checks_come_cheap_first() -> None:
     """A replayed, stale or misdirected frame is dropped before its signature is looked at."""
     node = exchange(1, verifications_per_second=10.0)
     receive(node, [seal(identity(2), 1).encode()])
-    before = node._intake._admission._budget._lanes["new"]._level
+    before = node._intake._admission._budget._lanes["new"].level
     receive(node, [seal(identity(2), 1).encode()] * 50)
     receive(node, [seal(identity(2), 2, made_at=int((NOW - 4000) * 1e6)).encode()])
     receive(node, [seal(identity(2), 2, made_at=int((NOW + 4000) * 1e6)).encode()])
@@ -278,7 +278,7 @@ def test_checks_come_cheap_first() -> None:
         1,
     )
     assert (rejected[Rejection.TOPIC], rejected[Rejection.OWN]) == (1, 1)
-    assert node._intake._admission._budget._lanes["new"]._level == before
+    assert node._intake._admission._budget._lanes["new"].level == before
     receive(node, [seal(identity(9), seq).encode() for seq in range(1, 30)])
     assert rejected[Rejection.BUDGET] > 0
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from heapq import heapify, heappop, heapreplace
 from typing import Any, TypeAlias
@@ -57,14 +57,11 @@ def _age(waiting: Waiting) -> Order:
     return order_of(waiting.received)
 
 
-class Queue:
+class Queue(msgspec.Struct, eq=False):
     """The waiting items of one author, oldest first."""
 
-    __slots__ = ("bytes", "items")
-
-    def __init__(self) -> None:
-        self.items: list[Waiting] = []
-        self.bytes = 0
+    items: list[Waiting] = []
+    bytes: int = 0
 
     def extend(self, waiting: Sequence[Waiting]) -> None:
         """Adds items that are in order among themselves; nearly always they are newer than all others."""
@@ -101,7 +98,10 @@ class Inbox:
 
     def extend(self, author: NodeId, waiting: Sequence[Waiting]) -> int:
         """Takes in the items of one frame, except those handed out before; returns their number."""
-        fresh = [one for one in waiting if not self._is_known(one)]
+        known, before = self._handed_out, self._handed_out_before
+        fresh = [
+            one for one in waiting if one.received.digest not in known and one.received.digest not in before
+        ]
         self.repeated += len(waiting) - len(fresh)
         if fresh:
             self._add(author, fresh)
@@ -111,7 +111,7 @@ class Inbox:
         """Takes in a register in place of an older one of its kind, unless its content was handed out before
         or a newer one waits."""
         received = waiting.received
-        if self._is_known(waiting):
+        if received.digest in self._handed_out or received.digest in self._handed_out_before:
             self.repeated += 1
             return False
         waiting.register = True
@@ -149,17 +149,16 @@ class Inbox:
         others = {node: items for node, items in groups.items() if node not in newcomers}
         room = self.items if limit is None else limit
         share = self._settings.probation_share
-        taken: list[Waiting] = []
         if not self._established:
-            taken = _draw(newcomers, room, limit is None, self._accounts.weight, rng)
+            taken = self._draw(newcomers, room, rng)
         else:
             self._refill(now)
-            earned = min(_total(others), room) * share / (1 - share)
+            earned = min(sum(map(len, others.values())), room) * share / (1 - share)
             most_new = int(self._allowance + earned)
             if limit is not None:
                 most_new = min(most_new, max(1, int(share * limit)), limit)
             some_new = self._draw_newcomers(newcomers, most_new, rng)
-            taken = _draw(others, room - len(some_new), limit is None, self._accounts.weight, rng)
+            taken = self._draw(others, room - len(some_new), rng)
             earned = len(taken) * share / (1 - share)
             self._allowance = max(0.0, min(self._allowance + earned - len(some_new), MOST_ALLOWANCE))
             taken += some_new
@@ -180,26 +179,40 @@ class Inbox:
         """First those who are about to pass probation, then the unknown."""
         promising = {node: items for node, items in newcomers.items() if self._accounts.promising(node)}
         unknown = {node: items for node, items in newcomers.items() if node not in promising}
-        drawn = _draw(promising, limit, False, self._accounts.weight, rng)
-        return drawn + _draw(unknown, limit - len(drawn), False, self._accounts.weight, rng)
+        drawn = self._draw(promising, limit, rng)
+        return drawn + self._draw(unknown, limit - len(drawn), rng)
+
+    def _draw(self, groups: dict[NodeId, list[Waiting]], limit: int, rng: random.Random) -> list[Waiting]:
+        """At most `limit` items in each author's order: again and again an author by weight, then its
+        newest item."""
+        left = {node: len(items) for node, items in groups.items()}
+        if sum(left.values()) > limit:
+            nodes = list(left)
+            weights = [self._accounts.weight(node) for node in nodes]
+            for _ in range(limit):
+                place = rng.choices(range(len(nodes)), weights)[0]
+                left[nodes[place]] -= 1
+                if not left[nodes[place]]:
+                    del nodes[place], weights[place]
+        else:
+            left = dict.fromkeys(left, 0)
+        return [waiting for node, items in groups.items() for waiting in items[left[node] :]]
 
     def _distinct(self) -> dict[NodeId, list[Waiting]]:
         """The waiting items, each content once, authors sorted, each one's newest last. Drops copies."""
         first: dict[bytes, Waiting] = {}
         copies: list[Waiting] = []
+        known, before = self._handed_out, self._handed_out_before
         for node in sorted(self._waiting):
             for waiting in self._waiting[node].items:
                 digest = waiting.received.digest
                 other = first.setdefault(digest, waiting)
-                if self._is_known(waiting):
+                if digest in known or digest in before:
                     copies.append(waiting)
-                elif other is waiting:
-                    continue
-                elif precedence(waiting.received) < precedence(other.received):
-                    copies.append(other)
-                    first[digest] = waiting
-                else:
-                    copies.append(waiting)
+                elif other is not waiting:
+                    better = precedence(waiting.received) < precedence(other.received)
+                    copies.append(other if better else waiting)
+                    first[digest] = waiting if better else other
         for waiting in copies:
             self._remove(waiting.received.author, waiting)
         self.repeated += len(copies)
@@ -211,11 +224,6 @@ class Inbox:
             trickle = elapsed * self._settings.newcomers_per_minute / 60
             self._allowance = max(self._allowance, min(self._allowance + trickle, TRICKLE_AT_ONCE))
         self._allowance_at = now
-
-    def _is_known(self, waiting: Waiting) -> bool:
-        """Whether this content was handed out before."""
-        digest = waiting.received.digest
-        return digest in self._handed_out or digest in self._handed_out_before
 
     def _remember(self, received: list[Received[Any]]) -> None:
         """Notes items as handed out: at least the last `remember_contents`, at most twice as many."""
@@ -253,32 +261,3 @@ class Inbox:
                     heapreplace(largest, (size + 1, node))
                 else:
                     heappop(largest)
-
-
-def _total(groups: dict[NodeId, list[Waiting]]) -> int:
-    return sum(map(len, groups.values()))
-
-
-def _draw(
-    groups: dict[NodeId, list[Waiting]],
-    limit: int,
-    everything: bool,
-    weight: Callable[[NodeId], float],
-    rng: random.Random,
-) -> list[Waiting]:
-    """At most `limit` items in each author's order: again and again an author by weight, then its newest."""
-    if everything or _total(groups) <= limit:
-        return _flatten(groups.values())
-    left = {node: list(items) for node, items in groups.items()}
-    nodes = list(left)
-    weights = [weight(node) for node in nodes]
-    for _ in range(limit):
-        place = rng.choices(range(len(nodes)), weights)[0]
-        left[nodes[place]].pop()
-        if not left[nodes[place]]:
-            del nodes[place], weights[place]
-    return _flatten(items[len(left[node]) :] for node, items in groups.items())
-
-
-def _flatten(groups: Iterable[list[Waiting]]) -> list[Waiting]:
-    return [waiting for items in groups for waiting in items]

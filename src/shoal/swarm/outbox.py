@@ -195,8 +195,10 @@ class Sender:
             context.transport.publish(frame.topic, frame.encode())
 
     def _register(self, frame: Frame, index: int, parcel: Parcel, now: float) -> Register:
-        kind, payload = parcel.item.kind, parcel.item.payload
-        item = self._context.codec.kinds.decode(kind, payload)
+        kind = parcel.item.kind
+        decode = self._context.codec.kinds.decoder(kind)
+        assert decode is not None, kind
+        item = decode(parcel.item.payload)
         received = Received(frame.author, kind, item, frame.epoch, frame.seq, index, now, now, parcel.digest)
         return Register(received, frame)
 
