@@ -42,20 +42,25 @@ class TlsFiles:
             try:
                 pem[what] = path.read_bytes()
             except OSError as error:
-                raise ConfigError(f"TLS {what} {path} cannot be read: {error.strerror}") from error
+                text = f"TLS {what} {path} cannot be read: {error.strerror}; check --tls-{what}"
+                raise ConfigError(text) from error
         found = {}
         for what in ("authority", "certificate"):
             try:
                 found[what] = x509.load_pem_x509_certificates(pem[what])
             except ValueError as error:
-                raise ConfigError(f"TLS {what} {getattr(self, what)} is not a PEM certificate") from error
+                text = f"TLS {what} {getattr(self, what)} is not a PEM certificate; check --tls-{what}"
+                raise ConfigError(text) from error
         try:
             key = load_pem_private_key(pem["key"], password=None)
         except (ValueError, TypeError) as error:
-            raise ConfigError(f"TLS key {self.key} is not a PEM private key without password") from error
+            text = f"TLS key {self.key} is not a PEM private key without password; check --tls-key"
+            raise ConfigError(text) from error
         certificate = found["certificate"][0]
         if key.public_key() != certificate.public_key():
-            raise ConfigError(f"TLS key {self.key} does not belong to certificate {self.certificate}")
+            raise ConfigError(
+                f"TLS key {self.key} does not belong to certificate {self.certificate}: use files of one node"
+            )
         return certificate
 
     def client_context(self) -> SSLContext:
