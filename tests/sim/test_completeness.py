@@ -233,7 +233,10 @@ def test_shards_are_complete_for_those_who_follow_them() -> None:
         texts = set(node.application.gathered.values())
         for other in swarm.nodes:
             assert isinstance(other.application, SharingApplication)
-            if other is node or other.exchange._context.following.home not in node.exchange.following:
+            if (
+                other is node
+                or other.exchange._context.following.home not in node.exchange._context.following.shards
+            ):
                 continue
             pairs += 1
             count = other.application.count

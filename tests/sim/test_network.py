@@ -112,7 +112,7 @@ def test_a_large_swarm_is_complete_and_small() -> None:
     swarm.run(10.0)
     for node in swarm.nodes:
         followed = sum(
-            other.exchange._context.following.home in node.exchange.following
+            other.exchange._context.following.home in node.exchange._context.following.shards
             for other in swarm.nodes
             if other is not node
         )

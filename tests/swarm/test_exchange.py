@@ -396,11 +396,13 @@ def test_shards_are_followed_and_redrawn() -> None:
         exchange(number, hub.open(), shards=8, follow=2, follow_all_until=4, redraw_seconds=20.0)
         for number in range(12)
     ]
-    assert all(len(node.following) == 8 for node in nodes), "everything, until the swarm is known to be large"
+    assert all(len(node._context.following.shards) == 8 for node in nodes), (
+        "everything, until the swarm is known to be large"
+    )
     now = run(nodes, 21.0)
-    assert all(len(node.following) == 2 for node in nodes)
-    assert all(node._context.following.home in node.following for node in nodes)
-    before = [node.following for node in nodes]
+    assert all(len(node._context.following.shards) == 2 for node in nodes)
+    assert all(node._context.following.home in node._context.following.shards for node in nodes)
+    before = [node._context.following.shards for node in nodes]
     for node in nodes:
         node.gather()
         node.share(Rollout(1, node.identity.node_id))
@@ -409,11 +411,11 @@ def test_shards_are_followed_and_redrawn() -> None:
         followed = {
             other.identity.node_id
             for other in nodes
-            if other is not node and other._context.following.home in node.following
+            if other is not node and other._context.following.home in node._context.following.shards
         }
         assert {found.author for found in node.gather()} == followed
     run(nodes, 60.0, now, step=0.5)
-    assert [node.following for node in nodes] != before
+    assert [node._context.following.shards for node in nodes] != before
 
 
 def test_settings_name_what_cannot_work() -> None:

@@ -119,7 +119,6 @@ class Network:
         # Nothing that it sends arrives, and it gets only the pushes of those named.
         self.half_dead: dict[int, frozenset[int]] = {}
         self.deliveries = 0
-        self.lost = 0
         self._rng = random.Random(f"network {seed}")
         self._step = 0
         self._opened = 0
@@ -224,7 +223,6 @@ class Network:
                 or (self.half_dead and self._swallowed(sender, receiver, directed))
                 or (link.loss and chance() < link.loss)
             ):
-                self.lost += 1
                 continue
             self._deliver(link.delay + link.jitter * chance(), receiver, message)
             if link.duplication and chance() < link.duplication:

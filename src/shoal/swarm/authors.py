@@ -18,7 +18,7 @@ from shoal.swarm.identity import NodeId, id_bytes, short_name
 from shoal.swarm.quota import Bucket, Mute, Quota
 from shoal.swarm.settings import ExchangeSettings
 from shoal.swarm.shards import shard_of
-from shoal.swarm.window import Window
+from shoal.swarm.window import EMPTY, Window
 
 EPOCHS = 4
 DIRECTED_SPAN = 64
@@ -139,19 +139,12 @@ class Author(msgspec.Struct, eq=False):
         """The entry of a vector for one epoch of this author."""
         state = self.epochs[epoch]
         place = bisect_left(self.log, (epoch, 0), key=_order)
-        log, latest = state.log, state.latest
-        oldest = log.newest + 1 if log else 0  # nothing is held
+        log, latest = state.log or EMPTY, (state.latest or EMPTY).contiguous
+        oldest = log.newest + 1 if state.log else 0  # nothing is held
         if place < len(self.log) and self.log[place].epoch == epoch:
             oldest = self.log[place].seq
-        return Known(
-            id_bytes(self.node_id),
-            epoch,
-            oldest,
-            log.contiguous if log else 0,
-            log.newest if log else 0,
-            latest.contiguous if latest else 0,
-            log.behind if log else 0,
-        )
+        me = id_bytes(self.node_id)
+        return Known(me, epoch, oldest, log.contiguous, log.newest, latest, log.behind)
 
 
 def _order(frame: Frame) -> tuple[int, int]:

@@ -25,6 +25,8 @@ NODES_PER_SECOND = 16
 NEWCOMERS_COUNTED = 64
 LONGEST_PERIOD = 60.0
 JITTER = 0.2
+VECTOR_PERIODS, ALIVE_PERIODS = 3.5, 4.0
+"""How many beacon periods a vector counts, and a silent node counts as present."""
 
 Id = Annotated[bytes, msgspec.Meta(min_length=ID_BYTES, max_length=ID_BYTES)]
 
@@ -85,16 +87,8 @@ def beacon_period(nodes: int) -> float:
     return min(max(1.0, nodes / NODES_PER_SECOND), LONGEST_PERIOD)
 
 
-def vector_lives(period: float) -> float:
-    return 3.5 * period
-
-
-def alive_within(period: float) -> float:
-    return 4.0 * period
-
-
 def watchdog_waits(period: float) -> float:
-    return max(15.0, 4.0 * period)
+    return max(15.0, ALIVE_PERIODS * period)
 
 
 def draw_vector(own: Known | None, heard: Iterable[Known], others: Iterable[Known]) -> tuple[Known, ...]:

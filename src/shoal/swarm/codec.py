@@ -1,6 +1,6 @@
 """The codec: makes frames, and takes them apart in the order of the cost of each check.
 
-`Codec.seal` makes a frame; `read`, `authentic`, `intact` and `contents` take one apart. `admission.py` has
+`Codec.seal` makes a frame; `read`, `authentic`, `intact` and `contents` take one apart. `intake.py` has
 the checks that depend on a node's clock and memory (age, replay, quotas). Guarantee: any bytes give a frame,
 a bundle or one named `Rejection`, in bounded time and memory.
 """

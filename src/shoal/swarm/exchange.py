@@ -203,8 +203,3 @@ class Exchange:
     def epoch(self) -> int:
         """The start of this node in microseconds, a part of the name of everything that it sends."""
         return self._sender.epoch
-
-    @property
-    def following(self) -> frozenset[int]:
-        """The shards that are followed now."""
-        return self._context.following.shards

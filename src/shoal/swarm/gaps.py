@@ -10,11 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from shoal.swarm.beacon import Beacon, Known, vector_lives
+from shoal.swarm.authors import Epoch
+from shoal.swarm.beacon import VECTOR_PERIODS, Beacon, Known
 from shoal.swarm.context import Context
 from shoal.swarm.identity import NodeId, id_text
 from shoal.swarm.pull import MOST_IDS
 from shoal.swarm.shards import shard_of
+from shoal.swarm.window import EMPTY
 
 Id: TypeAlias = tuple[NodeId, int, int]
 """Author, epoch, number in its log; number 0 stands for its registers."""
@@ -49,8 +51,8 @@ class Gaps:
             del self.claims[oldest_newcomer or next(iter(self.claims))]
 
     def expire(self, now: float, period: float) -> None:
-        lives = vector_lives(period)
-        for claimant in [node for node, claim in self.claims.items() if now - claim.at > lives]:
+        oldest = now - VECTOR_PERIODS * period
+        for claimant in [node for node, claim in self.claims.items() if claim.at < oldest]:
             del self.claims[claimant]
 
     def survey(
@@ -102,10 +104,8 @@ class Gaps:
                         continue
                     author = by_id.get(id_text(known.author))
                     if author is not None and (epoch := author.epochs.get(known.epoch)) is not None:
-                        log, latest = epoch.log, epoch.latest
-                        if known.newest <= (0 if log is None else log.contiguous) and known.latest <= (
-                            0 if latest is None else latest.contiguous
-                        ):
+                        log, latest = epoch.log or EMPTY, epoch.latest or EMPTY
+                        if known.newest <= log.contiguous and known.latest <= latest.contiguous:
                             settled.add(key)
                             continue
                     news.append(known)
@@ -124,13 +124,12 @@ class Gaps:
             return []
         if author is not None and (not author.accepts_epoch(known.epoch) or author.is_muted(now)):
             return []
-        epoch = author.epochs.get(known.epoch) if author is not None else None
-        log = epoch.log if epoch is not None else None
-        latest = epoch.latest if epoch is not None else None
+        epoch = (author.epochs.get(known.epoch) if author is not None else None) or Epoch()
+        log, latest = epoch.log, epoch.latest or EMPTY
         ids: list[Id] = []
-        if known.latest > (latest.contiguous if latest is not None else 0):
+        if known.latest > latest.contiguous:
             ids.append((node, known.epoch, 0))
-        if known.newest <= (log.contiguous if log is not None else 0):
+        if known.newest <= (log or EMPTY).contiguous:
             return ids
         shard = author.shard if author is not None else shard_of(node, settings.shards)
         if shard not in self._context.following.shards:

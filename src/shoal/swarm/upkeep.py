@@ -7,7 +7,7 @@ shards to follow. Only `now` moves it.
 from __future__ import annotations
 
 from shoal.swarm.authors import Author
-from shoal.swarm.beacon import JITTER, alive_within, beacon_period, nodes_counted
+from shoal.swarm.beacon import ALIVE_PERIODS, JITTER, beacon_period, nodes_counted
 from shoal.swarm.context import Context
 from shoal.swarm.outbox import Sender
 from shoal.swarm.repair import Repair
@@ -44,7 +44,7 @@ class Upkeep:
 
     def present(self, now: float) -> list[Author]:
         """The other authors with a verified frame within the last four beacon periods."""
-        oldest, own = now - alive_within(self._period), self._sender.own
+        oldest, own = now - ALIVE_PERIODS * self._period, self._sender.own
         return [author for author in self._context.authors if author.heard_at >= oldest and author is not own]
 
     def perform(self, now: float) -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from shoal.swarm.authors import Author
-from shoal.swarm.beacon import alive_within, watchdog_waits
+from shoal.swarm.beacon import ALIVE_PERIODS, watchdog_waits
 from shoal.swarm.identity import NodeId
 
 FETCHED = 3
@@ -50,7 +50,7 @@ class Watchdog:
     def check(self, authors: Iterable[Author], unanswered: bool, now: float, period: float) -> bool:
         """Whether to open the connection anew at once. `unanswered`: see `Unanswered.broken`."""
         patience = watchdog_waits(period)
-        recent = alive_within(period) if self._fire_at == 0.0 else patience
+        recent = ALIVE_PERIODS * period if self._fire_at == 0.0 else patience
         if not unanswered and not any(suspect(author, now, patience, recent) for author in authors):
             self._fire_at = 0.0
             if now - self._last_suspicion > HEALTHY:

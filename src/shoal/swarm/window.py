@@ -75,3 +75,7 @@ class Window:
         reach = (1 << (self.newest - self.floor)) - 1
         self._bits &= reach
         self.contiguous = self.newest - (self._bits ^ reach).bit_length()
+
+
+EMPTY = Window()
+"""For reading only: a stream of which nothing was seen."""

@@ -20,15 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """Paths of PEM files: the authority's certificate, this node's certificate and its private key.
-
-    With `verify_names` a node that dials checks that the peer's certificate names the dialled host.
-    """
+    """Paths of PEM files: the authority's certificate, this node's certificate and its private key. A node
+    that dials checks that the peer's certificate names the dialled host."""
 
     authority: Path
     certificate: Path
     key: Path
-    verify_names: bool = True
 
     def check(self) -> Certificate:
         """The node's certificate. Raises ConfigError if a file is missing, unreadable or not what it should
@@ -69,5 +66,4 @@ class TlsFiles:
 
         context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=str(self.authority))
         context.load_cert_chain(str(self.certificate), str(self.key))
-        context.check_hostname = self.verify_names
         return context

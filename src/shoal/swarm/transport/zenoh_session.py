@@ -66,7 +66,7 @@ def settings(draw: Draw, tls: TlsFiles | None) -> dict[str, Any]:
             "listen_private_key": str(tls.key),
             "connect_certificate": str(tls.certificate),
             "connect_private_key": str(tls.key),
-            "verify_name_on_connect": tls.verify_names,
+            "verify_name_on_connect": True,
         }
     return {
         "mode": draw.mode,
