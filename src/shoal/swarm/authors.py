@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -76,7 +77,8 @@ class Register(msgspec.Struct, frozen=True, gc=False):
     frame: Frame
 
 
-class Epoch(msgspec.Struct, eq=False):
+@dataclass(slots=True, eq=False)
+class Epoch:
     """The numbers seen since one start of an author, per channel: of beacons the newest only."""
 
     log: Window | None = None
@@ -85,15 +87,16 @@ class Epoch(msgspec.Struct, eq=False):
     beacon: int = 0
 
 
-class Author(msgspec.Struct, eq=False):
+@dataclass(slots=True, eq=False)
+class Author:
     """One author's state. `log` is sorted by (epoch, number)."""
 
     node_id: NodeId
     shard: int
-    epochs: dict[int, Epoch] = {}
-    log: list[Frame] = []
+    epochs: dict[int, Epoch] = field(default_factory=dict)
+    log: list[Frame] = field(default_factory=list)
     log_bytes: int = 0
-    registers: dict[str, Register] = {}
+    registers: dict[str, Register] = field(default_factory=dict)
     endpoints: tuple[str, ...] = ()
     heard_at: float = 0.0  # last verified frame of any kind
     # For the watchdog: the last frame that came by itself, and those that had to be fetched since.
@@ -124,9 +127,6 @@ class Author(msgspec.Struct, eq=False):
             if len(self.epochs) > EPOCHS:
                 del self.epochs[min(self.epochs)]
         return state
-
-    def is_muted(self, now: float) -> bool:
-        return self.mute is not None and self.mute.until > now
 
     def held(self, epoch: int, number: int) -> Frame | None:
         """The log frame of that number, if it is kept."""

@@ -122,7 +122,9 @@ class Gaps:
         author, settings = self._context.authors.get(node), self._context.settings
         if node == self._context.me:
             return []
-        if author is not None and (not author.accepts_epoch(known.epoch) or author.is_muted(now)):
+        if author is not None and not author.accepts_epoch(known.epoch):
+            return []
+        if author is not None and author.mute is not None and author.mute.until > now:
             return []
         epoch = (author.epochs.get(known.epoch) if author is not None else None) or Epoch()
         log, latest = epoch.log, epoch.latest or EMPTY

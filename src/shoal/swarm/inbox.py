@@ -15,6 +15,7 @@ from __future__ import annotations
 import random
 from bisect import bisect_left, insort
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from heapq import heapify, heappop, heapreplace
 from typing import Any, TypeAlias
@@ -57,10 +58,11 @@ def _age(waiting: Waiting) -> Order:
     return order_of(waiting.received)
 
 
-class Queue(msgspec.Struct, eq=False):
+@dataclass(slots=True, eq=False)
+class Queue:
     """The waiting items of one author, oldest first."""
 
-    items: list[Waiting] = []
+    items: list[Waiting] = field(default_factory=list)
     bytes: int = 0
 
     def extend(self, waiting: Sequence[Waiting]) -> None:

@@ -239,7 +239,7 @@ class Admission:
                     return Rejection.DUPLICATE
                 if frame.seq <= window.floor:
                     return Rejection.OUT_OF_WINDOW
-        return Rejection.MUTED if author.is_muted(now) else None
+        return Rejection.MUTED if author.mute is not None and author.mute.until > now else None
 
     def _charge(self, frame: Frame, author: Author, now: float, pulled: bool) -> bool:
         settings = self._settings

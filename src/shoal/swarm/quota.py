@@ -5,9 +5,8 @@ Token buckets over the clock that is handed in. A clock that steps back gives no
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
-
-import msgspec
 
 from shoal.swarm.settings import ExchangeSettings
 
@@ -20,7 +19,8 @@ OFFENCES_TO_MUTE = 50
 SHORTEST_MUTE, LONGEST_MUTE = 10.0, 600.0
 
 
-class Bucket(msgspec.Struct, eq=False, gc=False):
+@dataclass(slots=True, eq=False)
+class Bucket:
     """Up to `burst` at once, refilled with `rate` per second. Rates are passed in: they are the same for all
     authors, and a bucket per author should be small."""
 
@@ -93,7 +93,8 @@ class VerificationBudget:
         return self._lanes[lane].take(1.0, own, own, now) or self._common.take(1.0, common, common, now)
 
 
-class Mute(msgspec.Struct, eq=False, gc=False):
+@dataclass(slots=True, eq=False)
+class Mute:
     """Silence for an author that keeps breaking the rules, longer each time. Good frames make up for bad."""
 
     until: float = 0.0
