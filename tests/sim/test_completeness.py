@@ -66,7 +66,7 @@ def test_every_schedule_ends_complete(
     swarm.run(80.0)
     if not restarted:
         assert completeness(swarm) == 1.0
-    # What a node had not passed on when it was killed is gone; of everything else all others agree.
+    # Frames that a node had not passed on when it was killed are gone; all others agree on the rest.
     for number, author in enumerate(swarm.nodes):
         held = [
             {frame.order for frame in state.log}

@@ -1,4 +1,4 @@
-"""The simulator itself: same seed, same bytes; and a network that does what it says."""
+"""The simulator itself: same seed, same bytes; and faults that happen as announced."""
 
 from __future__ import annotations
 

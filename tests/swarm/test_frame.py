@@ -1,4 +1,4 @@
-"""Frames: what is sealed comes back, and any bytes give items or one named rejection."""
+"""Frames: sealed items come back, and any bytes give items or one named rejection."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_a_checked_roll_lets_nothing_else_in() -> None:
 
 
 def test_a_roll_is_no_header_and_a_header_no_roll() -> None:
-    """What was signed as the one never passes for the other."""
+    """A signature of the one never passes for the other."""
     by = codec()
     frame = by.seal_all(AUTHOR, 1, drafts(2))[0]
     assert opened(encode([b"\xc1" + frame.roll, frame.signature, frame.body]), by) is Rejection.MALFORMED

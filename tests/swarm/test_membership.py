@@ -1,4 +1,4 @@
-"""An invitation says what it was made of, or is refused in words."""
+"""An invitation reads back as it was written, or is refused in words."""
 
 from __future__ import annotations
 

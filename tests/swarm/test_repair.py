@@ -1,4 +1,4 @@
-"""Repair and watchdog: what is missing comes from anyone who has it; claims without proof cost only the claimant."""
+"""Repair and watchdog: any holder delivers missing frames; claims without proof cost only the claimant."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EPOCH = int(NOW * 1e6)
 
 
 class Spy(MemoryTransport):
-    """Keeps what was published instead of sending it."""
+    """Keeps published messages instead of sending them."""
 
     def __init__(self) -> None:
         super().__init__(MemoryHub(), "spy")
@@ -74,7 +74,7 @@ def test_what_is_missing_for_two_ticks_is_asked_of_a_holder() -> None:
     claim(node, holder, [known(author, 5, contiguous=3)], 1, NOW)
     node._upkeep._repair_due = NOW
     node.tick(NOW + 0.01)
-    assert pulls(spy, node) == [], "one tick of grace for what is under way"
+    assert pulls(spy, node) == [], "one tick of grace for frames under way"
     node._upkeep._repair_due = NOW
     node.tick(NOW + 0.5)
     ((to, pull),) = pulls(spy, node)
@@ -404,7 +404,7 @@ def test_a_clock_that_is_set_back_holds_up_neither_items_nor_pulls() -> None:
     assert all(author.heard_at < NOW for author in node._context.authors)
     claim(node, identity(3), [known(identity(2), 5)], 2, NOW - 99)
     run([node], 1.0, NOW - 99)
-    assert node._upkeep.repair.open, "what is missing is asked for again"
+    assert node._upkeep.repair.open, "missing frames are asked for again"
 
 
 def test_a_shared_item_is_held_for_others() -> None:

@@ -289,7 +289,7 @@ class Network:
             self._schedule(transport, transport.silent_until)
             return
         transport.owner.wake(self.now)
-        # The owner may have been replaced or removed by what it did.
+        # Its actions may have replaced or removed the owner.
         if transport.owner is not None:
             due = self.now if transport.incoming else transport.owner.next_due()
             self._schedule(transport, due)

@@ -1,8 +1,8 @@
 """The body of a frame: one to sixteen packed items, and the digest that stands for all of them.
 
-The content digest of an item tells copies whoever sent them, and the digest in the signed header is that of
-all content digests. So every byte is hashed once, for both purposes. Believe nothing in a body before that
-digest was compared (`Codec.intact`).
+Copies of an item have the same content digest, and the digest in the signed header is that of all content
+digests. So every byte is hashed once, for both purposes. Believe nothing in a body before that digest was
+compared (`Codec.intact`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _prefix(kind: str) -> bytes:
 
 
 def content_digest(kind: str, payload: bytes | memoryview) -> bytes:
-    """The hash that equal items share, whoever sent them."""
+    """The hash that equal items of all senders share."""
     return sha256(b"".join((_prefix(kind), payload))).digest()
 
 

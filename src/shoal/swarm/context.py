@@ -17,7 +17,7 @@ from shoal.swarm.transport.base import Transport
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One node: its key, its connection, its bounds, and what it knows about others."""
+    """One node: its key, its connection, its bounds, and its knowledge about others."""
 
     identity: Identity
     transport: Transport

@@ -35,7 +35,7 @@ MEET_EVERY = 2.0
 
 
 class LiveExchange:
-    """An exchange with a thread of its own. Same verbs as `Exchange`; also a context manager.
+    """An exchange with its own thread. Same verbs as `Exchange`; also a context manager.
 
     Its random numbers come from the operating system unless `rng` is given: nobody may foresee the nonces of
     pulls from earlier ones.

@@ -9,7 +9,7 @@ A swarm is a name and, optionally, a secret. Two values follow from them:
   (`identity.usable_key`).
 
 The secret is stretched (scrypt), because anyone who sees a frame can test guesses of it. It keeps writers
-out; it does not hide what they write. `allow`, a list of node ids, narrows the writers further.
+out; it does not hide the content. `allow`, a list of node ids, narrows the writers further.
 
 An invitation saves typing. It proves nothing and grants nothing by itself:
 

@@ -78,4 +78,4 @@ class Window:
 
 
 EMPTY = Window()
-"""For reading only: a stream of which nothing was seen."""
+"""A stream without any seen number, for reading only."""

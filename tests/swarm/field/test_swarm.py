@@ -47,7 +47,7 @@ def test_32_nodes_started_in_random_order_have_all_messages_also_one_that_was_ki
 
 
 def kill_and_restart(field: Field, name: str) -> None:
-    """A killed node comes back with its key, and has again what was published before, meanwhile and since."""
+    """A killed node comes back with its key, and gets all items again, published before, meanwhile and since."""
     victim = field.nodes[name]
     before = victim.line
     victim.kill()

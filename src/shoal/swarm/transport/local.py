@@ -74,7 +74,7 @@ class LocalNeighbours:
         return f"unixsock-stream/{self._folder / name}.sock"
 
     def _claim(self, node_id: str) -> int:
-        """The locked descriptor of this node's file; taken from a dead predecessor if need be."""
+        """The locked descriptor of this node's file; taken over from a dead predecessor."""
         path = self._folder / f"{self._name}.node"
         deadline = time.monotonic() + CLAIM_SECONDS
         while True:

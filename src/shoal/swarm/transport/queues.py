@@ -95,7 +95,7 @@ class OutgoingQueue:
 
 
 class QueuedTransport:
-    """The node's side of a transport whose engine has a thread of its own. That thread sends what is in
+    """The node's side of a transport whose engine has its own thread. That thread sends the messages in
     `_outgoing`, fills `_incoming`, subscribes to `_topics`, and is woken by `_notify`."""
 
     def __init__(self) -> None:
