@@ -68,7 +68,6 @@ class Exchange:
         settings.check()
         self.identity = identity
         self.transport = transport
-        self.kinds = kinds
         self.settings = settings
         self.accounts = accounts if accounts is not None else Accounts(settings.authors)
         self.accounts.expect(settings.probation_items)
@@ -102,7 +101,7 @@ class Exchange:
     def share(self, item: msgspec.Struct) -> Receipt:
         """Takes an item for sharing and returns at once. Raises `ShareRefused`, with its reason, if its kind
         is not registered, if it is over its kind's limit, or if too much waits to be sent already."""
-        kind = self.kinds.of(item)
+        kind = self._context.codec.kinds.of(item)
         payload = encode(item)
         if len(payload) > kind.max_bytes:
             raise ShareRefused(

@@ -6,7 +6,7 @@ claimant can make 64 missing numbers known, and all of them together 1024.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -56,7 +56,7 @@ class Gaps:
             del self.claims[claimant]
 
     def survey(
-        self, now: float, left_alone: Callable[[NodeId], bool]
+        self, now: float, left_alone: Collection[NodeId]
     ) -> tuple[dict[Id, list[NodeId]], dict[tuple[NodeId, NodeId, int], int]]:
         """The missing frames, each with those who claim to hold it and are not left alone; and how far each
         one's registers go."""
@@ -65,13 +65,12 @@ class Gaps:
         for claimant, claim, news in self._news():
             room = MOST_IDS
             needed = False
-            alone = left_alone(claimant)
             for known in news:
                 ids = self._needed(known, room, now)
                 if not ids:
                     continue
                 needed = True
-                if alone:
+                if claimant in left_alone:
                     continue
                 room -= len(ids)
                 for wanted in ids:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
@@ -32,6 +32,9 @@ BETWEEN_TICKS = 0.001
 MESSAGES_PER_TICK = 32
 SAVE_EVERY = 60.0
 MEET_EVERY = 2.0
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 
 class LiveExchange:
@@ -95,34 +98,22 @@ class LiveExchange:
         return self._exchange.accounts
 
     def share(self, item: msgspec.Struct) -> Receipt:
-        with self._lock:
-            self._check_usable()
-            return self._exchange.share(item)
+        return self._call(self._exchange.share, item)
 
     def gather(self, limit: int | None = None) -> list[Received[Any]]:
-        with self._lock:
-            self._check_usable()
-            return self._exchange.gather(limit)
+        return self._call(self._exchange.gather, limit)
 
     def latest(self, kind: str) -> dict[NodeId, Received[Any]]:
-        with self._lock:
-            self._check_usable()
-            return self._exchange.latest(kind)
+        return self._call(self._exchange.latest, kind)
 
     def peers(self) -> dict[NodeId, Peer]:
-        with self._lock:
-            self._check_usable()
-            return self._exchange.peers()
+        return self._call(self._exchange.peers)
 
     def credit(self, author: NodeId, place: Place, credit: Credit, reason: str = "") -> None:
-        with self._lock:
-            self._check_usable()
-            self._exchange.credit(author, place, credit, reason)
+        self._call(self._exchange.credit, author, place, credit, reason)
 
     def figures(self) -> dict[str, int]:
-        with self._lock:
-            self._check_usable()
-            return self._exchange.figures()
+        return self._call(self._exchange.figures)
 
     def save_accounts(self) -> None:
         """Writes the accounts now; the file work happens outside the lock."""
@@ -155,12 +146,14 @@ class LiveExchange:
                 raise
             error.add_note(f"and then: {second}")  # people need to know the first failure
 
-    def _check_usable(self) -> None:
-        """Under the lock, so that everything accepted before `close` is still sent."""
-        if self._failure is not None:
-            raise PeerError(f"the exchange has stopped: {self._failure!r}") from self._failure
-        if self._closed:
-            raise PeerError("the exchange is closed: share and gather before close(), or open a new one")
+    def _call(self, verb: Callable[Given, Result], *given: Given.args, **named: Given.kwargs) -> Result:
+        """Calls a verb under the lock, so that every item accepted before `close` is still sent."""
+        with self._lock:
+            if self._failure is not None:
+                raise PeerError(f"the exchange has stopped: {self._failure!r}") from self._failure
+            if self._closed:
+                raise PeerError("the exchange is closed: share and gather before close(), or open a new one")
+            return verb(*given, **named)
 
     def _introduce(self) -> None:
         """Tells the transport which nodes are there, so that one that knew a single address finds more."""

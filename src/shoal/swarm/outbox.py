@@ -127,9 +127,16 @@ class Sender:
         """Sends waiting items, as far as the quota goes. Frames that leave together share a signature."""
         self.outbox.since = now
         batch: list[tuple[Keep, list[Parcel], Draft]] = []
-        while (filled := self.outbox.next()) is not None and self._affordable(filled[1], now):
-            self.outbox.sent(*filled)
-            batch.append((*filled, self._draft(*filled, now)))
+        while (filled := self.outbox.next()) is not None:
+            keep, parcels = filled
+            size = sum(len(parcel.item.payload) for parcel in parcels) + 512
+            if not self._quota.take(int(size / PACE), self._settings, now):
+                break
+            self.outbox.sent(keep, parcels)
+            items, digests = zip(*parcels, strict=True)
+            topic = f"{keep}/{self.own.shard}"
+            draft = Draft(self._number(keep), self._made_at(now), topic, items, digests)
+            batch.append((keep, parcels, draft))
             if len(batch) == MOST_ON_A_ROLL:
                 self._send_items(batch, now)
                 batch = []
@@ -172,14 +179,6 @@ class Sender:
             (author.known(author.epoch) for group in groups for author in group),
             (author.known(epoch) for author in in_turn for epoch in sorted(author.epochs, reverse=True)),
         )
-
-    def _affordable(self, parcels: list[Parcel], now: float) -> bool:
-        size = sum(len(parcel.item.payload) for parcel in parcels) + 512
-        return self._quota.take(int(size / PACE), self._settings, now)
-
-    def _draft(self, keep: Keep, parcels: list[Parcel], now: float) -> Draft:
-        items, digests = zip(*parcels, strict=True)
-        return Draft(self._number(keep), self._made_at(now), f"{keep}/{self.own.shard}", items, digests)
 
     def _send_items(self, batch: list[tuple[Keep, list[Parcel], Draft]], now: float) -> None:
         context, span = self._context, self._settings.keep_frames

@@ -105,7 +105,8 @@ class Repair:
         """One tick: the pulls to send now."""
         self._expire(now)
         self.gaps.expire(now, period)
-        holders, claimed = self.gaps.survey(now, lambda node: self._is_left_alone(node, now))
+        alone = {node for node, holder in self._holders.items() if holder.until > now}
+        holders, claimed = self.gaps.survey(now, alone)
         under_way = {wanted for pull in self._pulls() for wanted in pull.ids}
         due = [wanted for wanted in holders if wanted in self._missing and wanted not in under_way]
         self._missing = set(holders)
@@ -236,10 +237,6 @@ class Repair:
         )
         self.asked += 1
         return holder, Pull(nonce, wants)
-
-    def _is_left_alone(self, node: NodeId, now: float) -> bool:
-        holder = self._holders.get(node)
-        return holder is not None and holder.until > now
 
     def _proven(self, node: NodeId) -> bool:
         holder = self._holders.get(node)

@@ -38,8 +38,8 @@ class MemoryHub:
         with self._lock:
             receivers = list(self._subscribers.get(topic, ()))
         for receiver in receivers:
-            if receiver is not sender:
-                receiver._arrive(message)
+            if receiver is not sender and not receiver._closed:
+                receiver._incoming.put(message)
 
 
 class MemoryTransport:
@@ -91,7 +91,3 @@ class MemoryTransport:
             self._hub._replace(self, self._topics, frozenset())
             self._closed = True
             self._incoming.clear()
-
-    def _arrive(self, message: bytes) -> None:
-        if not self._closed:
-            self._incoming.put(message)
