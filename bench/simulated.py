@@ -30,11 +30,10 @@ from shoal.runs.records import Arrived, VerdictGiven, content_of
 from shoal.runs.search import Champion
 from shoal.runs.training import Completion, RolloutGroup, TaskName
 from shoal.sim.adversaries import Adversary, Liar, Malformed
-from shoal.sim.looping import AnyNode, Looping
 from shoal.sim.network import Link
-from shoal.sim.swarm import SimSwarm
+from shoal.sim.swarm import AnyNode, LoopApplication, SimSwarm
 from shoal.swarm import ExchangeSettings
-from shoal.swarm.body import Entry
+from shoal.swarm.body import PackedItem
 from shoal.swarm.exchange import Exchange
 from shoal.swarm.kinds import Kinds
 from shoal.tasks.judge import DirectVerifier
@@ -178,7 +177,7 @@ class FalseItems(Adversary):
 
     def act(self) -> None:
         if self.rng.random() < 0.1:  # within an honest author's quota
-            entry = Entry(self._kind, msgspec.msgpack.encode(self._invent(self.rng)))
+            entry = PackedItem(self._kind, msgspec.msgpack.encode(self._invent(self.rng)))
             frame = self.frame([entry], self._channel)
             self.publish(frame.topic, frame.encode())
 
@@ -237,7 +236,7 @@ def _swarm(
         settings=settings,
         link=link,
         kinds=kinds,
-        applications=lambda number: Looping(make(number), interval),
+        applications=lambda number: LoopApplication(make(number), interval),
         steps_per_second=4,
     )
 
@@ -250,7 +249,7 @@ def _outcome(
     honest = {node.identity.node_id for node in swarm.nodes}
     for member in swarm.nodes:
         looping = member.application
-        assert isinstance(looping, Looping)
+        assert isinstance(looping, LoopApplication)
         restarted += looping.restarts
         for record in looping.journal.read():
             content = content_of(record)

@@ -1,12 +1,14 @@
 """One process of the swarm benchmarks: `python -m bench.swarm_node FORM FOLDER INDEX NODES ITEMS`.
 
-FORM is `exchange` (share and gather with every check), `puts` (the bare engine, one put per item),
-`batches` (the bare engine, the same bytes in puts of 60 KB) or `idle` (a node that only is there). Says
-"ready" when it has heard all others, waits for a line on standard input, and prints what it measured.
+FORM is `exchange` (share and gather with every check), `puts` (the bare engine, one put per item), `batches`
+(the bare engine, the same bytes in puts of 60 KB), `nats` (bare NATS, one message per item, through the
+server whose address is in FOLDER/server) or `idle` (a node that only takes part). Says "ready" when it has
+heard all others, waits for a line on standard input, and prints its measurements.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import queue
 import random
@@ -26,11 +28,12 @@ SIZE = 4096
 PER_BATCH = 14
 SHARED_AT_ONCE = 224
 AHEAD = 448
-"""A node shares sixteen frames at once, and is never further ahead of what it gathered: an engine that is
-offered more than it can carry drops it, and what is then measured is repair."""
+"""A node shares sixteen frames at once, and is never further ahead of the items it gathered: an engine drops
+messages that it cannot carry, and the benchmark would then measure repair."""
 TURN_SECONDS = 0.01
 LIMIT_SECONDS = 60.0
 ENDLESS = 1 << 40
+NATS_AT_ONCE = 16
 
 
 class Load(msgspec.Struct, array_like=True, frozen=True):
@@ -47,9 +50,9 @@ def generous() -> ExchangeSettings:
         keep_frames=1024,
         keep_author_bytes=ENDLESS,
         keep_bytes=ENDLESS,
-        pool_items=ENDLESS,
-        pool_bytes=ENDLESS,
-        pool_author_items=ENDLESS,
+        inbox_items=ENDLESS,
+        inbox_bytes=ENDLESS,
+        inbox_author_items=ENDLESS,
         probation_share=0.99,
         newcomers_per_minute=1e12,
         outbox_items=ENDLESS,
@@ -95,7 +98,7 @@ def run_bare(folder: Path, index: int, nodes: int, items: int, batch: int) -> di
     import zenoh
 
     from shoal.swarm.transport.local import LocalNeighbours
-    from shoal.swarm.transport.zenoh_settings import settings
+    from shoal.swarm.transport.zenoh_session import settings
 
     neighbours = LocalNeighbours("bare", f"node-{index}", random.Random(index), folder)
     session = zenoh.open(zenoh.Config.from_json5(json.dumps(settings(neighbours.draw(), None))))
@@ -138,6 +141,47 @@ def run_bare(folder: Path, index: int, nodes: int, items: int, batch: int) -> di
     return {}
 
 
+async def run_nats(folder: Path, index: int, nodes: int, items: int) -> None:
+    """NATS as it comes: each item is one message, counted by a callback, no checks at all."""
+    import nats
+    from nats.aio.msg import Msg
+
+    got = 0
+    heard: set[bytes] = set()
+
+    async def arrive(message: Msg) -> None:
+        nonlocal got
+        got += 1
+
+    async def greet(message: Msg) -> None:
+        heard.add(message.data)
+
+    client = await nats.connect((folder / "server").read_text(), no_echo=True)
+    await client.subscribe("load", cb=arrive)
+    await client.subscribe("hello", cb=greet)
+    for _ in range(400):
+        await client.publish("hello", str(index).encode())
+        await asyncio.sleep(0.05)
+        if len(heard) >= nodes - 1:
+            break
+    item = random.Random(index).randbytes(SIZE)
+    began = await asyncio.to_thread(start_together)
+    cpu = time.process_time()
+    wanted, sent = items * (nodes - 1), 0
+    while (sent < items or got < wanted) and time.monotonic() - began < LIMIT_SECONDS:
+        while sent < items and (sent - AHEAD) * (nodes - 1) <= got:
+            for _ in range(NATS_AT_ONCE):
+                await client.publish("load", item)
+            sent += NATS_AT_ONCE
+            await asyncio.sleep(0)  # the same loop takes in the messages of others
+        await asyncio.sleep(0.001)
+    seconds = time.monotonic() - began
+    spent = time.process_time() - cpu
+    print(json.dumps({"got": got, "wanted": wanted, "seconds": seconds, "cpu": spent}), flush=True)
+    await asyncio.to_thread(sys.stdin.readline)
+    await client.close()
+
+
 def run_idle(folder: Path, nodes: int, seconds: int) -> None:
     identity = Identity.create()
     transport = open_transport("zenoh", swarm="idle", node_id=identity.node_id, runtime=folder)
@@ -156,6 +200,8 @@ def main() -> None:
     form, folder, (index, nodes, items) = sys.argv[1], Path(sys.argv[2]), map(int, sys.argv[3:6])
     if form == "exchange":
         run_exchange(folder, index, nodes, items)
+    elif form == "nats":
+        asyncio.run(run_nats(folder, index, nodes, items))
     elif form == "idle":
         run_idle(folder, nodes, items)
     else:

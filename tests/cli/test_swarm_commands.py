@@ -84,7 +84,7 @@ def test_two_nodes_hear_each_other_through_a_relay(relay: str, capsys: pytest.Ca
     other = start("peers", "--join", relay, "--seconds", "20", "--json")
     try:
         assert main(["doctor", "--join", f"shoal://{relay}/shoal", "--seconds", "8"]) == 0
-        assert "1 heard" in capsys.readouterr().out
+        assert "1 peer heard" in capsys.readouterr().out
     finally:
         other.kill()
         other.communicate(timeout=10)
@@ -170,3 +170,44 @@ def test_bad_input_gets_one_clear_line(
     assert told in error
     assert "Traceback" not in error
     assert len(error.strip().splitlines()) == 1
+
+
+def test_invite_makes_certificates_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "tls"
+    common = ["invite", "tls/example.org:7447", "--swarm", "herring", "--tls", str(folder)]
+    assert main([*common, "--node", "alice"]) == 0
+    said = capsys.readouterr().out
+    assert "authority.key signs the swarm's certificates" in said
+    assert "shoal relay --listen tls/0.0.0.0:7447 --tls-authority authority.pem" in said
+    assert "--join 'shoal://tls/example.org:7447/herring' --tls-authority authority.pem" in said
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert main([*common, "--node", "alice", "--node", "bob=bob.example.org", "--json"]) == 0
+    nodes = json.loads(capsys.readouterr().out)["nodes"]
+    assert [(one["name"], one["new"]) for one in nodes] == [
+        ("example.org", False),
+        ("alice", False),
+        ("bob", True),
+    ]
+    assert {name: (folder / name).read_bytes() for name in before} == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["tcp/host:7447", "--tls", "tls"], "tls/host:7447"),
+        (["tls/host:7447", "--node", "alice"], "--tls DIR"),
+        (["tls/host:7447", "--tls", "tls", "--node", "a", "--node", "a"], "named twice"),
+        (["tls/host:7447", "--tls", "tls", "--node", "../a"], "cannot be the name"),
+    ],
+)
+def test_invite_explains_what_is_wrong(
+    arguments: list[str],
+    hint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["invite", *arguments]) == 2
+    assert hint in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from shoal.sim.network import Link
 from shoal.sim.scenarios import completeness
-from shoal.sim.swarm import Best, Sharing, SimNode, SimSwarm
+from shoal.sim.swarm import Best, SharingApplication, SimNode, SimSwarm
 from shoal.swarm.settings import ExchangeSettings
 
 links = st.builds(
@@ -33,7 +33,7 @@ def sharing(end: float, interval: float = 0.7) -> SimSwarm:
         5,
         1,
         settings=EVERYTHING,
-        applications=lambda number: Sharing(f"node {number}", interval=interval, end=end),
+        applications=lambda number: SharingApplication(f"node {number}", interval=interval, end=end),
     )
 
 
@@ -47,7 +47,9 @@ def test_every_schedule_ends_complete(
         seed,
         settings=EVERYTHING,
         link=link,
-        applications=lambda number: Sharing(f"node {number}", interval=0.5 + 0.3 * number, end=20.0),
+        applications=lambda number: SharingApplication(
+            f"node {number}", interval=0.5 + 0.3 * number, end=20.0
+        ),
     )
     restarted = set()
     for fault, victim, second, seconds in script:
@@ -63,12 +65,13 @@ def test_every_schedule_ends_complete(
     swarm.run(80.0)
     if not restarted:
         assert completeness(swarm) == 1.0
-    # What a node had not passed on when it was killed is gone; of everything else all others agree.
+    # Frames that a node had not passed on when it was killed are gone; all others agree on the rest.
     for number, author in enumerate(swarm.nodes):
         held = [
             {frame.order for frame in state.log}
             for place, node in enumerate(swarm.nodes)
-            if (state := node.exchange._authors.get(author.identity.node_id)) is not None and place != number
+            if (state := node.exchange._context.authors.get(author.identity.node_id)) is not None
+            and place != number
         ]
         assert all(frames == held[0] for frames in held), f"the others do not agree about node {number}"
 
@@ -105,7 +108,7 @@ def test_a_frozen_node_catches_up_and_accuses_nobody() -> None:
     for second in (5.0, 30.0):
         swarm.at(second, lambda: swarm.network.freeze(victim.transport, 15.0))
     swarm.run(65.0)
-    assert victim.exchange.stalls == 2
+    assert victim.exchange.figures()["stalls"] == 2
     assert completeness(swarm) == 1.0
     assert all(node.transport.reopened == 0 for node in swarm.nodes)
 
@@ -117,10 +120,10 @@ def test_a_deaf_pair_is_repaired_at_once_and_reopened_in_time() -> None:
     swarm.at(5.0, lambda: swarm.network.deaf.add((author.transport.number, receiver.transport.number)))
     swarm.run(30.0)
     application = receiver.application
-    assert isinstance(application, Sharing)
+    assert isinstance(application, SharingApplication)
     texts = application.gathered.values()
     newest = max(int(text.split()[2]) for text in texts if text.startswith("node 0 "))
-    assert isinstance(author.application, Sharing)
+    assert isinstance(author.application, SharingApplication)
     assert author.application.count - newest <= 5, "the lag stays below a few seconds"
     assert receiver.transport.reopened == 1
     assert all(node.transport.reopened == 0 for node in swarm.nodes if node is not receiver)
@@ -135,7 +138,7 @@ def test_a_node_that_nobody_answers_opens_its_connection_anew(seed: int, heard: 
         6,
         seed,
         settings=ExchangeSettings(flush_seconds=0.0),
-        applications=lambda number: Sharing(f"node {number}", interval=0.7, end=95.0),
+        applications=lambda number: SharingApplication(f"node {number}", interval=0.7, end=95.0),
     )
     victim, *others = swarm.nodes
 
@@ -173,7 +176,9 @@ def test_a_node_that_is_restarted_again_and_again_is_heard_each_time() -> None:
     for second in (10.0, 20.0, 30.0, 40.0, 50.0):
         swarm.at(second, restart)
     swarm.run(80.0)
-    applications = [node.application for node in swarm.nodes if isinstance(node.application, Sharing)]
+    applications = [
+        node.application for node in swarm.nodes if isinstance(node.application, SharingApplication)
+    ]
     for place, application in enumerate(applications):
         if place != 1:
             texts = set(application.gathered.values())
@@ -186,7 +191,9 @@ def test_a_late_joiner_gets_registers_then_recent_log() -> None:
         5,
         1,
         settings=ExchangeSettings(flush_seconds=0.0, history_frames=10),
-        applications=lambda number: Sharing(f"node {number}", interval=0.7, end=0.0 if number == 5 else 25.0),
+        applications=lambda number: SharingApplication(
+            f"node {number}", interval=0.7, end=0.0 if number == 5 else 25.0
+        ),
     )
     for number, node in enumerate(swarm.nodes):
         swarm.at(
@@ -200,7 +207,7 @@ def test_a_late_joiner_gets_registers_then_recent_log() -> None:
         Best(f"best {n}") for n in range(5)
     }
     swarm.run(40.0)
-    assert isinstance(late.application, Sharing)
+    assert isinstance(late.application, SharingApplication)
     texts = set(late.application.gathered.values())
     for number in range(5):
         count = swarm.nodes[number].application.count  # type: ignore[attr-defined]
@@ -214,18 +221,21 @@ def test_shards_are_complete_for_those_who_follow_them() -> None:
         3,
         settings=choice,
         link=Link(loss=0.2),
-        applications=lambda number: Sharing(f"node {number}", interval=1.0, end=20.0),
+        applications=lambda number: SharingApplication(f"node {number}", interval=1.0, end=20.0),
     )
     swarm.run(20.0)
     swarm.network.link = Link()
     swarm.run(60.0)
     pairs = 0
     for node in swarm.nodes:
-        assert isinstance(node.application, Sharing)
+        assert isinstance(node.application, SharingApplication)
         texts = set(node.application.gathered.values())
         for other in swarm.nodes:
-            assert isinstance(other.application, Sharing)
-            if other is node or other.exchange._following.home not in node.exchange.following:
+            assert isinstance(other.application, SharingApplication)
+            if (
+                other is node
+                or other.exchange._context.following.home not in node.exchange._context.following.shards
+            ):
                 continue
             pairs += 1
             count = other.application.count

@@ -1,4 +1,4 @@
-"""The simulator itself: same seed, same bytes; and a network that does what it says."""
+"""The simulator itself: same seed, same bytes; and faults that happen as announced."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import random
 from shoal.sim.adversaries import Malformed, Sybils
 from shoal.sim.network import START, Link, Network, SimTransport
 from shoal.sim.scenarios import large
-from shoal.sim.swarm import Sharing, SimSwarm
+from shoal.sim.swarm import SharingApplication, SimSwarm
 
 
 def busy_run(seed: int) -> tuple[str, list[dict[str, int]]]:
@@ -94,10 +94,14 @@ def test_partitions_freezes_and_the_dead() -> None:
 
 def test_nodes_have_their_own_speed() -> None:
     swarm = SimSwarm(
-        3, 1, applications=lambda number: Sharing(f"node {number}", interval=(0.5, 2.0, 10.0)[number])
+        3,
+        1,
+        applications=lambda number: SharingApplication(f"node {number}", interval=(0.5, 2.0, 10.0)[number]),
     )
     swarm.run(20.0)
-    counts = [node.application.count for node in swarm.nodes if isinstance(node.application, Sharing)]
+    counts = [
+        node.application.count for node in swarm.nodes if isinstance(node.application, SharingApplication)
+    ]
     assert counts[0] >= 38
     assert counts[1] >= 9
     assert counts[2] <= 2
@@ -108,13 +112,15 @@ def test_a_large_swarm_is_complete_and_small() -> None:
     swarm.run(10.0)
     for node in swarm.nodes:
         followed = sum(
-            other.exchange._following.home in node.exchange.following
+            other.exchange._context.following.home in node.exchange._context.following.shards
             for other in swarm.nodes
             if other is not node
         )
-        assert isinstance(node.application, Sharing)
+        assert isinstance(node.application, SharingApplication)
         assert 3 * followed <= node.application.foreign <= 5 * followed
-        assert len(node.exchange._authors) == followed + 1, "nothing is remembered of authors not followed"
+        assert len(node.exchange._context.authors) == followed + 1, (
+            "nothing is remembered of authors not followed"
+        )
 
 
 def test_random_choices_do_not_touch_the_global_generator() -> None:

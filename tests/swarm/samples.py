@@ -7,9 +7,10 @@ import random
 import msgspec
 
 from shoal.swarm.accounts import Accounts
-from shoal.swarm.body import Entry
+from shoal.swarm.body import PackedItem
+from shoal.swarm.codec import Codec
 from shoal.swarm.exchange import Exchange
-from shoal.swarm.frame import Codec, Frame, encode
+from shoal.swarm.frame import Frame, encode
 from shoal.swarm.identity import Identity
 from shoal.swarm.kinds import Kind, Kinds
 from shoal.swarm.membership import Membership
@@ -47,14 +48,14 @@ def codec(compress: bool = False, secret: str = "") -> Codec:
     return Codec(Membership("shoal", secret), kinds(), compress)
 
 
-def rollout(task: int, text: str = "text") -> Entry:
-    return Entry("rollout", encode(Rollout(task, text)))
+def rollout(task: int, text: str = "text") -> PackedItem:
+    return PackedItem("rollout", encode(Rollout(task, text)))
 
 
 def seal(
     author: Identity,
     seq: int,
-    entries: list[Entry] | None = None,
+    entries: list[PackedItem] | None = None,
     *,
     epoch: int = int(NOW * 1e6),
     made_at: int = int(NOW * 1e6),
@@ -91,7 +92,7 @@ def receive(node: Exchange, messages: list[bytes], now: float = NOW) -> None:
     """Has a node take in messages as if its transport had brought them."""
     for message in messages:
         node._now = now
-        node._arrive(message)
+        node._intake.arrive(message, now)
 
 
 def run(nodes: list[Exchange], seconds: float, now: float = NOW, step: float = 0.1) -> float:

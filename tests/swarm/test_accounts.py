@@ -44,7 +44,7 @@ def test_credit() -> None:
     assert (account.verified, account.used, account.useful) == (4, 1, 1)
     assert account.rejected == {"does not assemble": 1}
     assert accounts.established == {"a"}
-    with pytest.raises(PeerError, match="no such outcome"):
+    with pytest.raises(PeerError, match="no such credit"):
         accounts.credit("a", "lovely")  # type: ignore[arg-type]
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from shoal.errors import ConfigError, ShareRefused
 from shoal.swarm.accounts import Accounts
-from shoal.swarm.body import Entry
+from shoal.swarm.body import PackedItem
 from shoal.swarm.exchange import Exchange
 from shoal.swarm.frame import Frame, encode
 from shoal.swarm.rejection import Rejection
@@ -144,7 +144,7 @@ def test_a_restarted_node_is_not_taken_for_a_replay() -> None:
         author.transport.close()
         assert len(receiver.gather()) == 2
         assert receiver.latest("champion")[author.identity.node_id].item == Champion("x", start)
-    state = receiver._authors.get(identity(2).node_id)
+    state = receiver._context.authors.get(identity(2).node_id)
     assert state is not None
     assert len(state.epochs) == 4
     old = seal(identity(2), 7, epoch=int(NOW * 1e6))
@@ -189,9 +189,9 @@ def test_order_and_duplicates_change_nothing(order: list[int], again: list[int])
     receive(expected, FRAMES)
     receive(node, [FRAMES[place] for place in (*order, *again)])
     assert contents(node) == contents(expected)
-    assert node._authors.bytes == expected._authors.bytes
-    for author in expected._authors:
-        other = node._authors.get(author.node_id)
+    assert node._context.authors.bytes == expected._context.authors.bytes
+    for author in expected._context.authors:
+        other = node._context.authors.get(author.node_id)
         assert other is not None
         assert [frame.order for frame in other.log] == [frame.order for frame in author.log]
         assert [other.known(epoch) for epoch in other.epochs] == [
@@ -264,7 +264,7 @@ def test_checks_come_cheap_first() -> None:
     """A replayed, stale or misdirected frame is dropped before its signature is looked at."""
     node = exchange(1, verifications_per_second=10.0)
     receive(node, [seal(identity(2), 1).encode()])
-    before = node._intake._budget._lanes["new"]._level
+    before = node._intake._admission._budget._lanes["new"].level
     receive(node, [seal(identity(2), 1).encode()] * 50)
     receive(node, [seal(identity(2), 2, made_at=int((NOW - 4000) * 1e6)).encode()])
     receive(node, [seal(identity(2), 2, made_at=int((NOW + 4000) * 1e6)).encode()])
@@ -277,7 +277,7 @@ def test_checks_come_cheap_first() -> None:
         1,
     )
     assert (rejected[Rejection.TOPIC], rejected[Rejection.OWN]) == (1, 1)
-    assert node._intake._budget._lanes["new"]._level == before
+    assert node._intake._admission._budget._lanes["new"].level == before
     receive(node, [seal(identity(9), seq).encode() for seq in range(1, 30)])
     assert rejected[Rejection.BUDGET] > 0
 
@@ -318,11 +318,11 @@ def test_stores_are_bounded() -> None:
             node,
             [seal(identity(100 + author), seq, [rollout(seq, "x" * 400)]).encode() for seq in range(1, 20)],
         )
-        assert node._authors.bytes <= 40_000
-        assert len(node._authors) <= 16
-        assert node._authors.bytes == sum(state.log_bytes for state in node._authors)
-    assert all(len(state.log) <= 8 for state in node._authors)
-    assert node._authors.get(node.identity.node_id) is not None
+        assert node._context.authors.bytes <= 40_000
+        assert len(node._context.authors) <= 16
+        assert node._context.authors.bytes == sum(state.log_bytes for state in node._context.authors)
+    assert all(len(state.log) <= 8 for state in node._context.authors)
+    assert node._context.authors.get(node.identity.node_id) is not None
 
 
 def test_old_frames_expire() -> None:
@@ -330,8 +330,8 @@ def test_old_frames_expire() -> None:
     receive(node, [seal(identity(2), 1).encode()])
     node.tick(NOW)
     run([node], 120.0, step=1.0)
-    assert node._authors.get(identity(2).node_id) is None
-    assert node._authors.bytes == 0
+    assert node._context.authors.get(identity(2).node_id) is None
+    assert node._context.authors.bytes == 0
 
 
 def test_registers_are_renewed_before_they_expire() -> None:
@@ -350,7 +350,7 @@ def test_what_has_expired_is_not_claimed_to_be_held() -> None:
     node = exchange(1, ttl_seconds=100.0)
     receive(node, [seal(identity(2), seq, made_at=int((NOW - 90) * 1e6)).encode() for seq in (1, 2, 3)])
     receive(node, [seal(identity(2), 4).encode()])
-    state = node._authors.get(identity(2).node_id)
+    state = node._context.authors.get(identity(2).node_id)
     assert state is not None
     known = state.known(state.epoch)
     assert [known.holds(number) for number in range(6)] == [False, True, True, True, True, False]
@@ -362,10 +362,10 @@ def test_what_has_expired_is_not_claimed_to_be_held() -> None:
 
 def test_unknown_kinds_are_kept_for_others() -> None:
     node = exchange(1)
-    receive(node, [seal(identity(2), 1, [Entry("rumour", b"?")]).encode()])
+    receive(node, [seal(identity(2), 1, [PackedItem("rumour", b"?")]).encode()])
     assert node.gather() == []
     assert node.tally.unknown_kinds == 1
-    state = node._authors.get(identity(2).node_id)
+    state = node._context.authors.get(identity(2).node_id)
     assert state is not None
     assert len(state.log) == 1
 
@@ -373,12 +373,12 @@ def test_unknown_kinds_are_kept_for_others() -> None:
 def test_a_thousand_fresh_registers_do_not_fill_latest() -> None:
     node = exchange(1)
     good = identity(2)
-    champion = [Entry("champion", encode(Champion("good")))]
+    champion = [PackedItem("champion", encode(Champion("good")))]
     receive(node, [seal(good, 1, champion, topic="latest/0").encode()])
     for _ in range(4):
         node.accounts.credit(good.node_id, "verified")
     for number in range(1000):
-        worthless = [Entry("champion", encode(Champion(f"{number}")))]
+        worthless = [PackedItem("champion", encode(Champion(f"{number}")))]
         receive(
             node,
             [seal(identity(1000 + number), 1, worthless, topic="latest/0").encode()],
@@ -395,11 +395,13 @@ def test_shards_are_followed_and_redrawn() -> None:
         exchange(number, hub.open(), shards=8, follow=2, follow_all_until=4, redraw_seconds=20.0)
         for number in range(12)
     ]
-    assert all(len(node.following) == 8 for node in nodes), "everything, until the swarm is known to be large"
+    assert all(len(node._context.following.shards) == 8 for node in nodes), (
+        "everything, until the swarm is known to be large"
+    )
     now = run(nodes, 21.0)
-    assert all(len(node.following) == 2 for node in nodes)
-    assert all(node._following.home in node.following for node in nodes)
-    before = [node.following for node in nodes]
+    assert all(len(node._context.following.shards) == 2 for node in nodes)
+    assert all(node._context.following.home in node._context.following.shards for node in nodes)
+    before = [node._context.following.shards for node in nodes]
     for node in nodes:
         node.gather()
         node.share(Rollout(1, node.identity.node_id))
@@ -408,11 +410,11 @@ def test_shards_are_followed_and_redrawn() -> None:
         followed = {
             other.identity.node_id
             for other in nodes
-            if other is not node and other._following.home in node.following
+            if other is not node and other._context.following.home in node._context.following.shards
         }
         assert {found.author for found in node.gather()} == followed
     run(nodes, 60.0, now, step=0.5)
-    assert [node.following for node in nodes] != before
+    assert [node._context.following.shards for node in nodes] != before
 
 
 def test_settings_name_what_cannot_work() -> None:
@@ -446,7 +448,7 @@ def test_frames_are_read_by_content_whatever_topic_they_came_under() -> None:
 
 def test_a_key_belongs_to_one_shard() -> None:
     node = exchange(1, shards=4, follow_all_until=100)
-    home = exchange(2, shards=4)._following.home
+    home = exchange(2, shards=4)._context.following.home
     frames: list[Frame] = [
         seal(identity(2), seq, topic=f"log/{shard}") for seq, shard in enumerate(range(4), 1)
     ]

@@ -1,4 +1,4 @@
-"""Frames: what is sealed comes back, and any bytes give items or one named rejection."""
+"""Frames: sealed items come back, and any bytes give items or one named rejection."""
 
 from __future__ import annotations
 
@@ -11,18 +11,9 @@ import zstandard
 from hypothesis import given, strategies as st
 
 from shoal.errors import ConfigError, ShareRefused
-from shoal.swarm.body import MOST_ITEMS, ZSTD, Entry, Packing, body_digest, content_digest
-from shoal.swarm.frame import (
-    Bundle,
-    Codec,
-    Contents,
-    Draft,
-    Envelope,
-    Frame,
-    Header,
-    encode,
-    parse_topic,
-)
+from shoal.swarm.body import MOST_ITEMS, ZSTD, PackedItem, Packing, body_digest, content_digest
+from shoal.swarm.codec import Codec, Contents, Draft
+from shoal.swarm.frame import Bundle, Envelope, Frame, Header, encode, parse_topic
 from shoal.swarm.identity import Identity
 from shoal.swarm.kinds import Kind, Kinds
 from shoal.swarm.membership import Membership
@@ -75,7 +66,7 @@ def signed(body: bytes, header: list[object] | None = None, key: Identity = AUTH
 )
 def test_what_is_sealed_comes_back(items: list[Rollout], compress: bool) -> None:
     by = codec(compress)
-    frame = seal(AUTHOR, 3, [Entry("rollout", encode(item)) for item in items], by=by)
+    frame = seal(AUTHOR, 3, [PackedItem("rollout", encode(item)) for item in items], by=by)
     contents = opened(frame.encode(), by)
     assert isinstance(contents, Contents)
     assert [item.value for item in contents.items] == items
@@ -117,14 +108,14 @@ def test_fields_missing_at_the_end_take_their_default() -> None:
 
 
 def test_unknown_kinds_are_counted() -> None:
-    contents = opened(seal(AUTHOR, 1, [rollout(1), Entry("rumour", b"?"), rollout(2)]).encode())
+    contents = opened(seal(AUTHOR, 1, [rollout(1), PackedItem("rumour", b"?"), rollout(2)]).encode())
     assert isinstance(contents, Contents)
     assert contents.unknown_kinds == 1
     assert [item.index for item in contents.items] == [0, 2]
 
 
 def drafts(count: int) -> list[Draft]:
-    entries = [Entry("rollout", encode([number, "text"])) for number in range(count)]
+    entries = [PackedItem("rollout", encode([number, "text"])) for number in range(count)]
     return [
         Draft(number + 1, int(NOW * 1e6), "log/0", [entry], [content_digest(entry.kind, entry.payload)])
         for number, entry in enumerate(entries)
@@ -163,7 +154,7 @@ def test_a_checked_roll_lets_nothing_else_in() -> None:
 
 
 def test_a_roll_is_no_header_and_a_header_no_roll() -> None:
-    """What was signed as the one never passes for the other."""
+    """A signature of the one never passes for the other."""
     by = codec()
     frame = by.seal_all(AUTHOR, 1, drafts(2))[0]
     assert opened(encode([b"\xc1" + frame.roll, frame.signature, frame.body]), by) is Rejection.MALFORMED
@@ -248,7 +239,7 @@ def test_a_bomb_costs_no_memory() -> None:
 
 
 def test_one_item_that_is_wrong_rejects_the_frame() -> None:
-    frame = seal(AUTHOR, 1, [rollout(1), Entry("rollout", b"\xc1")])
+    frame = seal(AUTHOR, 1, [rollout(1), PackedItem("rollout", b"\xc1")])
     assert opened(frame.encode()) is Rejection.MISTYPED
 
 
@@ -260,7 +251,7 @@ def test_a_struct_that_raises_anything_is_mistyped() -> None:
             raise KeyError("never satisfied")
 
     by = Codec(Membership("shoal"), Kinds([Kind("picky", Picky, 100, "log")]))
-    frame = seal(AUTHOR, 1, [Entry("picky", encode(["x"]))], by=by)
+    frame = seal(AUTHOR, 1, [PackedItem("picky", encode(["x"]))], by=by)
     assert opened(frame.encode(), by) is Rejection.MISTYPED
 
 
@@ -296,7 +287,7 @@ def fuzz(rounds: int, seed: int) -> dict[object, int]:
             if rng.random() < 0.5:  # what an author signed that means harm
                 frame.signed = digest_of(bytes(frame.body))
             result: object = by.intact(frame) or by.contents(frame)
-            if frame.verdict is None and rng.random() < 0.02:
+            if frame.authentic is None and rng.random() < 0.02:
                 result = by.authentic(frame)
             outcomes[result if isinstance(result, Rejection) else type(result)] = 1
         else:

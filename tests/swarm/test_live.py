@@ -104,3 +104,24 @@ def test_a_defect_in_the_thread_is_not_silent(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(PeerError, match="a defect"):
         node.gather()
     node.close()
+
+
+def test_a_closed_exchange_refuses_every_verb() -> None:
+    hub = MemoryHub()
+    node, other = live(hub, 1), live(hub, 2)
+    other.share(Rollout(1, "heard"))
+    gathered = []
+    wait_for(lambda: gathered.extend(node.gather()) or gathered)
+    node.close()
+    for verb in (
+        lambda: node.share(Rollout(2, "too late")),
+        node.gather,
+        node.peers,
+        node.figures,
+        lambda: node.latest("champion"),
+        lambda: node.credit(gathered[0].author, gathered[0].place, "verified"),
+    ):
+        with pytest.raises(PeerError, match="the exchange is closed") as caught:
+            verb()
+        assert "\n" not in str(caught.value)
+    other.close()

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given, strategies as st
 
 from shoal.swarm.beacon import beacon_period, nodes_counted, watchdog_waits
-from shoal.swarm.quota import Bucket, Lane, Mute, Quota, VerificationBudget
+from shoal.swarm.quota import OFFENCES_TO_MUTE, Bucket, Lane, Mute, Quota, VerificationBudget
 from shoal.swarm.settings import ExchangeSettings
 
 
@@ -46,10 +46,10 @@ def test_lanes_of_the_verification_budget_do_not_starve_each_other() -> None:
 
 def test_muting_grows_and_is_made_up_for() -> None:
     mute = Mute()
-    for _ in range(Mute.OFFENCES):
+    for _ in range(OFFENCES_TO_MUTE):
         mute.offend(0.0)
     assert mute.until == 10.0
-    for _ in range(Mute.OFFENCES):
+    for _ in range(OFFENCES_TO_MUTE):
         mute.offend(100.0)
     assert mute.until == 120.0
     good = Mute()

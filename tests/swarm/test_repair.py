@@ -1,4 +1,4 @@
-"""Repair and watchdog: what is missing comes from anyone who has it; claims without proof cost only the claimant."""
+"""Repair and watchdog: any holder delivers missing frames; claims without proof cost only the claimant."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import pytest
 
 from shoal.swarm.authors import Author
 from shoal.swarm.beacon import MOST_ENTRIES, Beacon, Known, draw_vector
-from shoal.swarm.body import Entry
-from shoal.swarm.exchange import Exchange, _pull_decoder
+from shoal.swarm.body import PackedItem
+from shoal.swarm.exchange import Exchange
 from shoal.swarm.frame import Bundle, encode
 from shoal.swarm.identity import Identity, id_bytes
+from shoal.swarm.intake import _pull_decoder
 from shoal.swarm.pull import MOST_ANSWER_BYTES, MOST_IDS, Pull, Want
 from shoal.swarm.rejection import Rejection
 from shoal.swarm.repair import LEFT_ALONE, PROBE_EVERY, TIMEOUT, UNDER_WAY
@@ -24,10 +25,10 @@ EPOCH = int(NOW * 1e6)
 
 
 class Spy(MemoryTransport):
-    """Keeps what was published instead of sending it."""
+    """Keeps published messages instead of sending them."""
 
     def __init__(self) -> None:
-        super().__init__(MemoryHub(), "spy", 10)
+        super().__init__(MemoryHub(), "spy")
         self.sent: list[tuple[str, bytes]] = []
         self.reopened_with: list[list[str]] = []
 
@@ -42,7 +43,7 @@ class Spy(MemoryTransport):
 def claim(node: Exchange, claimant: Identity, entries: list[Known], seq: int, now: float) -> None:
     """A beacon of `claimant` with this vector."""
     payload = encode(Beacon((), tuple(entries)))
-    frame = seal(claimant, seq, [Entry("beacon", payload)], topic="beacon/0", made_at=int(now * 1e6))
+    frame = seal(claimant, seq, [PackedItem("beacon", payload)], topic="beacon/0", made_at=int(now * 1e6))
     receive(node, [frame.encode()], now)
 
 
@@ -57,9 +58,9 @@ def known(
 def pulls(spy: Spy, node: Exchange) -> list[tuple[str, Pull]]:
     found = []
     for topic, message in spy.sent:
-        frame = node._codec.read(message)
+        frame = node._context.codec.read(message)
         if topic.startswith("to/") and not isinstance(frame, Rejection | Bundle):
-            pull = node._codec.single(frame, "pull", _pull_decoder)
+            pull = node._context.codec.single(frame, "pull", _pull_decoder)
             assert isinstance(pull, Pull)
             found.append((topic.removeprefix("to/"), pull))
     return found
@@ -71,10 +72,10 @@ def test_what_is_missing_for_two_ticks_is_asked_of_a_holder() -> None:
     author, holder = identity(2), identity(3)
     receive(node, [seal(author, seq).encode() for seq in (1, 4)])
     claim(node, holder, [known(author, 5, contiguous=3)], 1, NOW)
-    node._repair_due = NOW
+    node._upkeep._repair_due = NOW
     node.tick(NOW + 0.01)
-    assert pulls(spy, node) == [], "one tick of grace for what is under way"
-    node._repair_due = NOW
+    assert pulls(spy, node) == [], "one tick of grace for frames under way"
+    node._upkeep._repair_due = NOW
     node.tick(NOW + 0.5)
     ((to, pull),) = pulls(spy, node)
     assert to == holder.node_id
@@ -110,7 +111,7 @@ def test_answers_hold_only_what_was_asked() -> None:
     receive(node, [encode(Bundle(bytes(16), frames)), encode(Bundle(pull.nonce, frames))], NOW + 1.3)
     assert node.gather() == []
     assert node.tally.rejected[Rejection.UNASKED] == 3
-    assert node._repair._holders[holder.node_id].strikes == 1
+    assert node._upkeep.repair._holders[holder.node_id].strikes == 1
 
 
 def test_everything_is_bounded_whatever_is_claimed() -> None:
@@ -128,11 +129,11 @@ def test_everything_is_bounded_whatever_is_claimed() -> None:
         asked = pulls(spy, node)
         assert len(asked) <= UNDER_WAY
         assert all(pull.size <= MOST_IDS for _, pull in asked)
-        assert len(node._repair.open) <= 1, "nobody here ever delivered anything"
-        assert len(node._repair._missing) <= 1024
-    assert node._repair.asked <= 10 / TIMEOUT + 2
+        assert len(node._upkeep.repair.open) <= 1, "nobody here ever delivered anything"
+        assert len(node._upkeep.repair._missing) <= 1024
+    assert node._upkeep.repair.asked <= 10 / TIMEOUT + 2
     assert len(node.peers()) == 30, "invented authors are not present"
-    assert len(node._authors) == 31
+    assert len(node._context.authors) == 31
 
 
 def test_a_liar_is_left_alone_longer_each_time_and_asked_last() -> None:
@@ -143,9 +144,9 @@ def test_a_liar_is_left_alone_longer_each_time_and_asked_last() -> None:
     for beat in range(120):
         now = NOW + beat
         claim(node, liar, [known(author, 10**6)], beat + 1, now)
-        before = node._repair.asked
+        before = node._upkeep.repair.asked
         run([node], 1.0, now)
-        if node._repair.asked > before:
+        if node._upkeep.repair.asked > before:
             asked_at.append(beat)
     gaps = [later - earlier for earlier, later in pairwise(asked_at)]
     assert len(asked_at) <= 8
@@ -167,7 +168,7 @@ def test_pulls_are_answered_by_any_holder_within_bounds() -> None:
     def ask(seq: int, now: float) -> int:
         spy.sent.clear()
         pull = Pull(seq.to_bytes(16, "big"), (Want(id_bytes(author.node_id), EPOCH, tuple(range(1, 30))),))
-        frame = seal(asker, seq, [Entry("pull", encode(pull))], topic=f"to/{node.identity.node_id}")
+        frame = seal(asker, seq, [PackedItem("pull", encode(pull))], topic=f"to/{node.identity.node_id}")
         receive(node, [frame.encode()], now)
         return sum(len(message) for topic, message in spy.sent if topic == f"to/{asker.node_id}")
 
@@ -185,21 +186,21 @@ def test_one_asker_does_not_use_up_what_others_get() -> None:
     receive(node, [seal(author, seq, [rollout(seq, "x" * 50_000)]).encode() for seq in range(1, 21)])
     greedy, modest = Author("greedy", 0), Author("modest", 0)
     pull = Pull(bytes(16), (Want(id_bytes(author.node_id), EPOCH, tuple(range(1, 21))),))
-    while node._serving.answer(pull, greedy, NOW) is not None:
+    while node._intake.serving.answer(pull, greedy, NOW) is not None:
         pass
-    assert node._serving.answer(pull, modest, NOW) is not None
+    assert node._intake.serving.answer(pull, modest, NOW) is not None
 
 
 def test_a_bad_frame_is_passed_on_so_that_holders_do_not_look_like_liars() -> None:
     hub = MemoryHub()
     first, second = exchange(1, hub.open()), exchange(2, hub.open())
-    bad = seal(identity(5), 1, [Entry("rollout", b"\xc1")])
+    bad = seal(identity(5), 1, [PackedItem("rollout", b"\xc1")])
     receive(first, [bad.encode(), seal(identity(5), 2).encode()])
     run([first, second], 5.0)
     assert second.tally.rejected[Rejection.MISTYPED] == 1
     assert [found.seq for found in second.gather()] == [2]
-    assert second._repair.answered == 1
-    assert second._repair._holders[first.identity.node_id].strikes == 0
+    assert second._upkeep.repair.answered == 1
+    assert second._upkeep.repair._holders[first.identity.node_id].strikes == 0
 
 
 def test_registers_are_fetched_first_and_only_once() -> None:
@@ -211,9 +212,9 @@ def test_registers_are_fetched_first_and_only_once() -> None:
     second = exchange(2, hub.open(), now=NOW + 5)
     now = run([first, second], 4.0, NOW + 5)
     assert second.latest("champion")[first.identity.node_id].item == Champion("x", 4)
-    asked = second._repair.asked
+    asked = second._upkeep.repair.asked
     run([first, second], 10.0, now)
-    assert second._repair.asked == asked
+    assert second._upkeep.repair.asked == asked
 
 
 def test_vectors_name_oneself_then_the_recent_then_others_in_turn() -> None:
@@ -315,7 +316,7 @@ def test_one_liar_alone_is_not_even_probed() -> None:
     spy = Spy()
     node = exchange(1, spy)
     assert lie(node, spy, [identity(10)], 200) == []
-    assert node._repair.asked <= 8
+    assert node._upkeep.repair.asked <= 8
 
 
 def test_those_who_are_all_that_is_heard_can_reopen_it_now_and_then() -> None:
@@ -347,7 +348,9 @@ def test_frames_that_only_come_by_pull_reopen_it_with_known_endpoints() -> None:
     for beat in range(40):
         now = NOW + beat
         payload = encode(Beacon(("tcp/example:1",), (known(author, beat + 2),)))
-        beacon = seal(holder, beat + 1, [Entry("beacon", payload)], topic="beacon/0", made_at=int(now * 1e6))
+        beacon = seal(
+            holder, beat + 1, [PackedItem("beacon", payload)], topic="beacon/0", made_at=int(now * 1e6)
+        )
         receive(node, [beacon.encode()], now)
         for step in range(10):
             node.tick(now + step / 10)
@@ -369,12 +372,12 @@ def test_a_node_that_was_away_accuses_nobody() -> None:
     node = exchange(1, spy)
     claim(node, identity(3), [known(identity(2), 5)], 1, NOW)
     run([node], 1.0)
-    assert node._repair.open
+    assert node._upkeep.repair.open
     node.tick(NOW + 21)
-    assert node.stalls == 1
-    assert not node._repair._claims
-    assert not node._repair.open
-    assert node._watchdog._not_before == NOW + 29
+    assert node.figures()["stalls"] == 1
+    assert not node._upkeep.repair.gaps.claims
+    assert not node._upkeep.repair.open
+    assert node._upkeep._watchdog._not_before == NOW + 29
 
 
 def test_a_clock_that_is_set_back_does_not_silence_the_node() -> None:
@@ -392,16 +395,16 @@ def test_a_clock_that_is_set_back_holds_up_neither_items_nor_pulls() -> None:
     run([node], 3.0)
     claim(node, identity(3), [known(identity(2), 5)], 1, NOW + 3)
     run([node], 1.0, NOW + 3)
-    assert node._repair.open
+    assert node._upkeep.repair.open
     node.share(Rollout(1, "x"))
     spy.sent.clear()
     run([node], 1.0, NOW - 100)
     assert any(topic.startswith("log/") for topic, _ in spy.sent)
-    assert not node._repair.open
-    assert all(author.heard_at < NOW for author in node._authors)
+    assert not node._upkeep.repair.open
+    assert all(author.heard_at < NOW for author in node._context.authors)
     claim(node, identity(3), [known(identity(2), 5)], 2, NOW - 99)
     run([node], 1.0, NOW - 99)
-    assert node._repair.open, "what is missing is asked for again"
+    assert node._upkeep.repair.open, "missing frames are asked for again"
 
 
 def test_a_shared_item_is_held_for_others() -> None:

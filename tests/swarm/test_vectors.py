@@ -11,7 +11,8 @@ import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from shoal.swarm.frame import Bundle, Codec, Frame
+from shoal.swarm.codec import Codec
+from shoal.swarm.frame import Bundle, Frame
 from shoal.swarm.kinds import Kinds
 from shoal.swarm.membership import Membership
 from tests.swarm.vectors.make import PATH, vectors

@@ -43,7 +43,7 @@ def doctor(
     from shoal.swarm.checkup import check_machine, peers_heard
 
     chosen = network.joining()
-    findings = list(check_machine(str(key_path(network.key)), chosen.listen, chosen.join))
+    findings = list(check_machine(str(key_path(network.key)), chosen.listen, chosen.join, chosen.tls))
     if chosen.join and all(finding.well for finding in findings):
         _, present, figures = listen_for(chosen, seconds)
         findings.append(peers_heard(len(present), figures))

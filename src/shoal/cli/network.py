@@ -103,7 +103,7 @@ class NetworkOptions:
 
     def joining(self) -> Joining:
         """Their meaning together. An invitation gives the swarm and its secret unless an option does."""
-        from shoal.swarm.invitation import PREFIX, parse_invitation
+        from shoal.swarm.membership import PREFIX, parse_invitation
 
         _refuse_nameless(self.swarm)
         swarm, addresses, secret = self.swarm, [], _read_secret(self.secret_file)

@@ -36,6 +36,8 @@ class View:
         if progress.making:
             models = ", ".join(f"{name} {100 * share:.0f}%" for name, share in progress.making.items())
             return f"making {models} (first use)"
+        if waiting := next((node.waiting for node in progress.nodes if node.waiting), ""):
+            return waiting
         return f"{progress.done} of {progress.total} {progress.unit}"
 
     def title(self, progress: Progress[Any]) -> str:
@@ -83,6 +85,7 @@ class View:
                 "seconds_left": node.seconds_left,
                 "ended": node.ended,
                 "trouble": node.trouble,
+                **({"waiting": node.waiting} if node.waiting else {}),
             }
             for node in progress.nodes
         ] or [{"seconds": round(progress.seconds, 3), "doing": self.doing(progress)}]

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from shoal.errors import ShoalError
+from shoal.errors import RunError, ShoalError
 from shoal.node.crew import Crew, private_swarm
 from shoal.node.drive import Stop, run_in_field
 from shoal.node.network import Network
@@ -31,11 +31,13 @@ from shoal.swarm.presence import PRESENCE
 from shoal.swarm.transport import TlsFiles, open_transport
 
 FAILED = 3
+LOOK_EVERY = 0.1
 
 
 class Orders(msgspec.Struct, frozen=True):
-    """`crew` is the run's crew as `module:class`. `members` are the node ids of a private run, empty where
-    the swarm is open to others."""
+    """`crew` is the run's crew as `module:class`. `members` are the node ids of a private run, empty if the
+    swarm is open to others. The node's identity is `key`, or `spare_key`, if one is given, while another node
+    has that."""
 
     crew: str
     folder: str
@@ -44,6 +46,7 @@ class Orders(msgspec.Struct, frozen=True):
     swarm: str
     network: Network
     members: tuple[str, ...] = ()
+    spare_key: str = ""
 
 
 def main() -> NoReturn:
@@ -75,13 +78,24 @@ def serve(crew: Crew[Any], orders: Orders, stop: Stop, after_turn: Callable[[], 
     """Runs the node until it has ended or is stopped, calling `after_turn` after every turn; returns its
     trouble, if there was any."""
     run = RunFolder.look(Path(orders.folder))
-    identity = Identity.load(orders.key)
-    refusal = f"{orders.key} is the identity of another node that runs now: give this one another by --key."
-    lock = claim(Path(orders.key), os.O_RDONLY, refusal)
+    try:
+        identity, lock = _claim_identity(orders.key)
+    except RunError:
+        if not orders.spare_key:
+            raise
+        identity, lock = _claim_identity(orders.spare_key)
     try:
         return _serve(crew, run, orders, identity, stop, after_turn)
     finally:
         release(lock)
+
+
+def _claim_identity(key: str) -> tuple[Identity, int]:
+    """The identity kept at `key`, created on first use, and the lock that keeps it to this node. Two nodes
+    with one identity would not hear each other: each takes the other's words for its own."""
+    identity = Identity.load_or_create(key)
+    refusal = f"{key} is the identity of another node that runs now: give this one another by --key."
+    return identity, claim(Path(key), os.O_RDONLY, refusal)
 
 
 def _serve(
@@ -96,6 +110,8 @@ def _serve(
     trouble = ""
     try:
         with exchange or contextlib.nullcontext():
+            if exchange is not None and not _has_peers(exchange, orders.network.wait_for, stop):
+                return ""
             seat = crew.take_seat(
                 orders.index,
                 run,
@@ -114,11 +130,20 @@ def _serve(
     return trouble
 
 
+def _has_peers(exchange: LiveExchange, wait_for: int, stop: Stop) -> bool:
+    """Waits until that many peers are present; False if a stop is requested before."""
+    while len(exchange.peers()) < wait_for:
+        if stop.requested:
+            return False
+        time.sleep(LOOK_EVERY)
+    return True
+
+
 def _linger(seconds: float, stop: Stop) -> None:
     """Stays in the swarm for a while, so that others can fetch what was shared last."""
     until = time.monotonic() + seconds
     while time.monotonic() < until and not stop.requested:
-        time.sleep(min(0.1, seconds))
+        time.sleep(min(LOOK_EVERY, seconds))
 
 
 def _join_swarm(crew: Crew[Any], orders: Orders, run: RunFolder, identity: Identity) -> LiveExchange:

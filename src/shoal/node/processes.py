@@ -24,8 +24,8 @@ from shoal.node.drive import Stop
 from shoal.node.network import Network
 from shoal.node.standing import StandingOf
 from shoal.runs import RunFolder
-from shoal.runs.lock import is_in_use
 from shoal.swarm import Identity
+from shoal.swarm.presence import PRESENCE, peers_seen
 
 LOOK_EVERY = 0.1
 GRACE = 45.0
@@ -39,11 +39,14 @@ class Child(Generic[StandingOf]):
     process: subprocess.Popen[bytes]
     said: IO[bytes]
     watcher: Watcher[StandingOf]
+    presence: Path
+    wait_for: int
     stopping: bool = False
 
     def standing(self) -> StandingOf:
         code = self.process.poll()
-        return self.watcher.look(ended=code == 0 and not self.stopping, trouble=self._trouble(code))
+        found = self.watcher.look(ended=code == 0 and not self.stopping, trouble=self._trouble(code))
+        return found if code is not None else _waiting(found, self.presence, self.wait_for)
 
     def _trouble(self, code: int | None) -> str:
         if not code:
@@ -82,6 +85,9 @@ def run_here(
     (orders,) = _orders(crew, run, network)
     watcher = crew.watch(0, run.journal_path(crew.names[0]))
     stop.at_once = True
+    if crew.shares and network.wait_for:
+        presence = run.node_folder(crew.names[0]) / PRESENCE
+        report(lambda: [_waiting(watcher.look(), presence, network.wait_for)])
     try:
         trouble = serve(crew, orders, stop, lambda: report(lambda: [watcher.look()]))
     except KeyboardInterrupt:
@@ -92,12 +98,16 @@ def run_here(
 
 
 def _orders(crew: Crew[StandingOf], run: RunFolder, network: Network) -> list[Orders]:
-    keys = []
+    keys, spare_key = [], ""
     for name in crew.names:
         run.node_folder(name).mkdir(exist_ok=True)
         keys.append(run.node_folder(name) / "identity.key")
-    if len(keys) == 1:
-        keys = [_key_of_one(keys[0], network)]
+    if len(keys) == 1 and network.key is not None:
+        keys = [Path(network.key)]
+    elif len(keys) == 1 and network.machine_key is not None and not keys[0].exists():
+        # The node itself finds out whether another one has the machine's identity, by claiming it: anything
+        # found out here may be otherwise a moment later.
+        keys, spare_key = [Path(network.machine_key)], str(keys[0])
     name = f"{type(crew).__module__}:{type(crew).__qualname__}"
     members = tuple(Identity.load_or_create(key).node_id for key in keys)
     if network.is_private:
@@ -114,19 +124,26 @@ def _orders(crew: Crew[StandingOf], run: RunFolder, network: Network) -> list[Or
         network, listen=(), advertise=(), join=(*network.join, *inner)
     )
     return [
-        Orders(name, str(run.path), index, str(key), swarm, through_the_first if index else network)
+        Orders(
+            name,
+            str(run.path),
+            index,
+            str(key),
+            swarm,
+            through_the_first if index else network,
+            spare_key=spare_key,
+        )
         for index, key in enumerate(keys)
     ]
 
 
-def _key_of_one(own: Path, network: Network) -> Path:
-    """Which identity the only node of a run has. Two nodes with one identity would not hear each other: each
-    takes what the other says for its own words."""
-    if network.key is not None:
-        return Path(network.key)
-    if own.exists() or network.machine_key is None or is_in_use(Path(network.machine_key)):
-        return own
-    return Path(network.machine_key)
+def _waiting(found: StandingOf, presence: Path, wait_for: int) -> StandingOf:
+    """The standing, with a note if the node has heard too few peers for its first turn."""
+    heard = peers_seen(presence)
+    if heard >= wait_for:
+        return found
+    peers = "1 peer" if wait_for == 1 else f"{wait_for} peers"
+    return msgspec.structs.replace(found, waiting=f"waiting for {peers}, {heard} heard so far")
 
 
 def _start(crew: Crew[StandingOf], run: RunFolder, orders: Orders) -> Child[StandingOf]:
@@ -142,8 +159,9 @@ def _start(crew: Crew[StandingOf], run: RunFolder, orders: Orders) -> Child[Stan
     assert process.stdin is not None
     process.stdin.write(msgspec.json.encode(orders) + b"\n")
     process.stdin.flush()
-    journal = run.journal_path(crew.names[orders.index])
-    return Child(process, said, crew.watch(orders.index, journal))
+    name, wait_for = crew.names[orders.index], orders.network.wait_for if crew.shares else 0
+    watcher = crew.watch(orders.index, run.journal_path(name))
+    return Child(process, said, watcher, run.node_folder(name) / PRESENCE, wait_for)
 
 
 def _end(children: list[Child[StandingOf]]) -> None:

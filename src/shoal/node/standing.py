@@ -36,7 +36,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """`done` is the share of the node's work from 0 to 1, `work` what its speed is counted in (evaluations,
     tokens), `spent` what counts against its budget of `allowed` (None: no limit). `per_second` and
     `seconds_left` are estimates by the watcher's clock, None before there is anything to go by. `ended`: it
-    will do no more; `trouble` says why it stopped early."""
+    will do no more; `trouble` says why it stopped early, `waiting` what delays its first turn."""
 
     name: str
     model: str
@@ -49,6 +49,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     seconds_left: float | None = None
     ended: bool = False
     trouble: str = ""
+    waiting: str = ""
 
     def figures(self) -> Mapping[str, object]:
         """The numbers of its own application, for programs."""

@@ -1,7 +1,7 @@
 """Adversaries: participants that break the rules, one class for each way of doing so.
 
-Each wakes ten times a second and does its worst. They hear everything (a real one can subscribe to all
-topics too), have keys of their own where they need one, and know the swarm's name.
+Each wakes ten times a second and does its worst. They hear everything (a real one can subscribe to all topics
+too), have their own keys, and know the swarm's name.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import zstandard
 from shoal.sim.network import SimTransport
 from shoal.sim.swarm import Note, SimSwarm
 from shoal.swarm.beacon import BEACON_KIND, Beacon, Known
-from shoal.swarm.body import ZSTD, Entry, body_digest, content_digest
-from shoal.swarm.frame import NONCE_BYTES, Bundle, Codec, Frame, Header, encode
+from shoal.swarm.body import ZSTD, PackedItem, body_digest, content_digest
+from shoal.swarm.codec import Codec
+from shoal.swarm.frame import NONCE_BYTES, Bundle, Frame, Header, encode
 from shoal.swarm.identity import Identity, id_bytes
 from shoal.swarm.membership import Membership
 from shoal.swarm.pull import MOST_IDS, PULL_KIND, Pull, Want
@@ -26,7 +27,7 @@ REMEMBERED = 200
 
 
 class Adversary:
-    """What they have in common: ears, keys and a codec of their own. `act` is the attack."""
+    """The common part of all adversaries: ears, keys and a codec. `act` is the attack."""
 
     def __init__(self, swarm: SimSwarm, number: int = 0, rate: int = 20) -> None:
         self.rng = random.Random(f"adversary {type(self).__name__} {number} {swarm.seed}")
@@ -68,21 +69,32 @@ class Adversary:
         self.sent += 1
         self.transport.publish(topic, message)
 
+    def send(self, frame: Frame) -> None:
+        self.publish(frame.topic, frame.encode())
+
     def topic(self, channel: str, identity: Identity | None = None) -> str:
         node = (identity or self.identity).node_id
         return f"{channel}/{shard_of(node, self.settings.shards)}"
 
     def frame(
-        self, entries: Sequence[Entry], channel: str = "log", identity: Identity | None = None
+        self, items: Sequence[PackedItem], channel: str = "log", identity: Identity | None = None
     ) -> Frame:
-        """A frame that is in order as far as its envelope goes."""
+        """A frame whose envelope is in order."""
         self._seq += 1
         author = identity or self.identity
         topic = channel if channel.startswith("to/") else self.topic(channel, author)
-        return self.codec.seal(author, self._epoch, self._seq, int(self.now * 1e6), topic, entries)
+        return self.codec.seal(author, self._epoch, self._seq, int(self.now * 1e6), topic, items)
 
-    def note(self, text: str) -> Entry:
-        return Entry("note", encode(Note(text)))
+    def signed_header(self, author: Identity, digest: bytes) -> list[bytes]:
+        """A log header in the name of `author` and a signature by this adversary's own key."""
+        self._seq += 1
+        swarm, made_at, topic = self.codec.membership.swarm_id, int(self.now * 1e6), self.topic("log", author)
+        header = Header(1, swarm, author.public_key, self._epoch, self._seq, made_at, topic, digest)
+        packed = encode(header)
+        return [packed, self.identity.sign(self.codec.membership.domain_tag + packed)]
+
+    def note(self, text: str) -> PackedItem:
+        return PackedItem("note", encode(Note(text)))
 
 
 class Malformed(Adversary):
@@ -113,27 +125,14 @@ class Forger(Adversary):
             victim = self.rng.choice(self.victims)
             note = self.note("forged")
             body = b"\0" + encode([note])
-            self._seq += 1
-            header = encode(
-                Header(
-                    1,
-                    self.codec.membership.swarm_id,
-                    victim.public_key,
-                    self._epoch,
-                    self._seq,
-                    int(self.now * 1e6),
-                    self.topic("log", victim),
-                    body_digest([content_digest(note.kind, note.payload)]),
-                )
-            )
-            signature = self.identity.sign(self.codec.membership.domain_tag + header)
-            self.publish(self.topic("log", victim), encode([header, signature, body]))
+            header = self.signed_header(victim, body_digest([content_digest(note.kind, note.payload)]))
+            self.publish(self.topic("log", victim), encode([*header, body]))
             if self.heard and isinstance(real := self.codec.read(self.rng.choice(self.heard)), Frame):
                 self.publish(real.topic, encode([real.header, real.signature, body, real.roll]))
 
 
 class Replayer(Adversary):
-    """What others sent, again and again, also under topics where it does not belong."""
+    """Messages of others, again and again, also under topics where they do not belong."""
 
     def act(self) -> None:
         for message in self.rng.choices(self.heard, k=self.rate) if self.heard else ():
@@ -145,8 +144,7 @@ class Flooder(Adversary):
 
     def act(self) -> None:
         for _ in range(self.rate):
-            frame = self.frame([self.note(f"flood {self._seq}.{place}") for place in range(16)])
-            self.publish(frame.topic, frame.encode())
+            self.send(self.frame([self.note(f"flood {self._seq}.{place}") for place in range(16)]))
 
 
 class Oversizer(Adversary):
@@ -154,30 +152,11 @@ class Oversizer(Adversary):
 
     def act(self) -> None:
         for _ in range(max(1, self.rate // 4)):
-            large = self.frame([self.note("x" * (20 << 10))])
-            self.publish(large.topic, large.encode())
+            self.send(self.frame([self.note("x" * (20 << 10))]))
             self.publish("log/0", b"\x93" + bytes(200 << 10))
-            self.publish("log/0", self._bomb())
-
-    def _bomb(self) -> bytes:
-        packed = zstandard.ZstdCompressor(level=1).compress(bytes(4 << 20))
-        self._seq += 1
-        body = bytes((ZSTD,)) + packed
-        membership = self.codec.membership
-        made_at = int(self.now * 1e6)
-        header = encode(
-            Header(
-                1,
-                membership.swarm_id,
-                self.identity.public_key,
-                self._epoch,
-                self._seq,
-                made_at,
-                self.topic("log"),
-                body_digest([]),  # nobody unpacks it to find out
-            )
-        )
-        return encode([header, self.identity.sign(membership.domain_tag + header), body])
+            bomb = bytes((ZSTD,)) + zstandard.ZstdCompressor(level=1).compress(bytes(4 << 20))
+            # A wrong digest: nobody unpacks the bomb to find out.
+            self.publish("log/0", encode([*self.signed_header(self.identity, body_digest([])), bomb]))
 
 
 class Mistyper(Adversary):
@@ -185,9 +164,8 @@ class Mistyper(Adversary):
 
     def act(self) -> None:
         for _ in range(max(1, self.rate // 10)):
-            wrong = [Entry("note", encode(17)), Entry("best", encode(["x"])), Entry("rumour", b"?")]
-            frame = self.frame([self.rng.choice(wrong)])
-            self.publish(frame.topic, frame.encode())
+            wrong = [("note", encode(17)), ("best", encode(["x"])), ("rumour", b"?")]
+            self.send(self.frame([PackedItem(*self.rng.choice(wrong))]))
 
 
 class StaleClock(Adversary):
@@ -197,15 +175,10 @@ class StaleClock(Adversary):
         for _ in range(self.rate):
             offset = self.rng.choice([-7200.0, 3600.0, 1e6])
             self._seq += 1
-            frame = self.codec.seal(
-                self.identity,
-                int((self.now + self.rng.choice([0.0, offset])) * 1e6),
-                self._seq,
-                int((self.now + offset) * 1e6),
-                self.topic("log"),
-                [self.note("not now")],
-            )
-            self.publish(frame.topic, frame.encode())
+            epoch = int((self.now + self.rng.choice([0.0, offset])) * 1e6)
+            made_at, topic = int((self.now + offset) * 1e6), self.topic("log")
+            note = self.note("not now")
+            self.send(self.codec.seal(self.identity, epoch, self._seq, made_at, topic, [note]))
 
 
 class Sybils(Adversary):
@@ -217,16 +190,13 @@ class Sybils(Adversary):
 
     def act(self) -> None:
         for identity in self.rng.sample(self.identities, min(self.rate, len(self.identities))):
-            frame = self.frame(
-                [self.note(f"sybil {self._seq}.{place}") for place in range(4)], identity=identity
-            )
-            self.publish(frame.topic, frame.encode())
-            beacon = self.frame([Entry(BEACON_KIND, encode(Beacon((), ())))], "beacon", identity)
-            self.publish(beacon.topic, beacon.encode())
+            notes = [self.note(f"sybil {self._seq}.{place}") for place in range(4)]
+            self.send(self.frame(notes, identity=identity))
+            self.send(self.frame([PackedItem(BEACON_KIND, encode(Beacon((), ())))], "beacon", identity))
 
 
 class Liar(Adversary):
-    """Beacons that claim to hold what does not exist: of real authors, and of invented ones."""
+    """Beacons that claim to hold frames that do not exist: of real authors, and of invented ones."""
 
     def act(self) -> None:
         if self.rng.random() > 0.1:
@@ -241,12 +211,11 @@ class Liar(Adversary):
             Known(self.rng.choice(real + invented), self.rng.choice(epochs), 1, 10**9, 10**9, 10**9)
             for _ in range(64)
         )
-        beacon = self.frame([Entry(BEACON_KIND, encode(Beacon((), vector)))], "beacon")
-        self.publish(beacon.topic, beacon.encode())
+        self.send(self.frame([PackedItem(BEACON_KIND, encode(Beacon((), vector)))], "beacon"))
 
 
 class PullFlooder(Adversary):
-    """Asks everyone for as much as possible, without end, and answers that nobody asked for."""
+    """Asks everyone for as much as possible, without end, and sends answers that nobody asked for."""
 
     def act(self) -> None:
         wants = []
@@ -257,10 +226,10 @@ class PullFlooder(Adversary):
         for _ in range(self.rate):
             victim = self.rng.choice(self.victims)
             pull = Pull(self.rng.randbytes(NONCE_BYTES), tuple(wants[: MOST_IDS // 17]))
-            asked = self.frame([Entry(PULL_KIND, encode(pull))], f"to/{victim.node_id}")
-            self.publish(asked.topic, asked.encode())
+            topic = f"to/{victim.node_id}"
+            self.send(self.frame([PackedItem(PULL_KIND, encode(pull))], topic))
             unasked = Bundle(self.rng.randbytes(NONCE_BYTES), self.heard[-3:])
-            self.publish(asked.topic, encode(unasked))
+            self.publish(topic, encode(unasked))
 
 
 ADVERSARIES: tuple[type[Adversary], ...] = (

@@ -1,8 +1,7 @@
 """A network in virtual time: delay, loss, duplication, reordering, partitions, frozen nodes.
 
-Time moves in small steps, ten milliseconds unless asked otherwise. Messages of one step arrive in the order
-in which they were sent, every random choice comes from one seeded generator, and everything that happens
-goes into a digest.
+Time moves in small steps of ten milliseconds by default. Messages of one step arrive in the order in which
+they were sent, every random choice comes from one seeded generator, and every event goes into a digest.
 """
 
 from __future__ import annotations
@@ -12,23 +11,23 @@ import heapq
 import random
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from math import ceil
 from typing import Protocol
 
 from shoal.swarm.transport.base import MOST_MESSAGE_BYTES, TransportStats
+from shoal.swarm.transport.queues import MOST_INCOMING
 
 STEPS_PER_SECOND = 100
 START = 1_700_000_000.0
-"""When virtual time begins, in seconds since 1970."""
-INBOX_MESSAGES = 8192
+"""The beginning of virtual time, in seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """How messages travel: `delay` plus up to `jitter` seconds, each lost or doubled with some probability.
-    A jitter above the time between messages reorders them."""
+    """The way of messages: `delay` plus up to `jitter` seconds, each lost or doubled with some probability. A
+    jitter above the time between messages reorders them."""
 
     delay: float = 0.02
     jitter: float = 0.02
@@ -37,83 +36,77 @@ class Link:
 
 
 class Participant(Protocol):
-    """Whatever lives in the network: a node or an adversary."""
+    """A node or an adversary."""
 
     def wake(self, now: float) -> None:
         """Called when messages have arrived or the time it asked for has come."""
 
     def next_due(self) -> float:
-        """When it wants to be woken even if nothing arrives."""
+        """The time of the next wake if nothing arrives."""
 
 
+@dataclass(slots=True, eq=False)
 class SimTransport:
     """One participant's access to the simulated network."""
 
-    __slots__ = (
-        "_network", "collected", "group", "inbox", "number", "overflowed", "owner", "published", "refused",
-        "reopened", "scheduled", "silent_until", "topics",
-    )  # fmt: skip
-
-    def __init__(self, network: Network, number: int) -> None:
-        self._network = network
-        self.number = number
-        self.owner: Participant | None = None
-        self.inbox: list[bytes] = []
-        self.topics: frozenset[str] = frozenset()
-        self.group = 0  # messages pass only between transports of one group
-        self.silent_until = 0.0  # frozen until then
-        self.scheduled = -1
-        self.published = self.refused = self.collected = self.overflowed = self.reopened = 0
+    network: Network
+    number: int
+    group: int  # messages pass only between transports of one group
+    owner: Participant | None = None
+    incoming: list[bytes] = field(default_factory=list)
+    topics: frozenset[str] = frozenset()
+    silent_until: float = 0.0  # frozen until then
+    scheduled: int = -1
+    published: int = 0
+    refused: int = 0
+    collected: int = 0
+    overflowed: int = 0
+    reopened: int = 0
 
     def publish(self, topic: str, message: bytes) -> bool:
         if len(message) > MOST_MESSAGE_BYTES:
             self.refused += 1
             return False
         self.published += 1
-        self._network.send(self, topic, message)
+        self.network.send(self, topic, message)
         return True
 
     def subscribe(self, topics: frozenset[str]) -> None:
-        self._network.subscribe(self, topics)
+        self.network.subscribe(self, topics)
 
     def collect(self, limit: int = 1024) -> list[bytes]:
-        inbox = self.inbox
-        if len(inbox) <= limit:
-            self.inbox = []
-        else:
-            self.inbox = inbox[limit:]
-            inbox = inbox[:limit]
-        self.collected += len(inbox)
-        return inbox
+        collected, self.incoming = self.incoming[:limit], self.incoming[limit:]
+        self.collected += len(collected)
+        return collected
 
     def keep_bound(self) -> None:
-        """The oldest messages go if there are too many."""
-        surplus = len(self.inbox) - INBOX_MESSAGES
+        """Drops the oldest messages if there are too many."""
+        surplus = len(self.incoming) - MOST_INCOMING
         if surplus > 0:
-            del self.inbox[:surplus]
+            del self.incoming[:surplus]
             self.overflowed += surplus
 
     def endpoints(self) -> Sequence[str]:
         return (f"sim/{self.number}",)
 
     def meet(self, neighbours: Sequence[str]) -> None:
-        """The simulated network reaches everyone."""
+        """Does nothing: the simulated network reaches everyone."""
 
     def reopen(self, neighbours: Sequence[str]) -> None:
-        """Whatever was wrong with this participant's connection is over."""
+        """Ends any fault of this participant's connection."""
         self.reopened += 1
-        self._network.renew(self)
+        self.network.renew(self)
 
     def stats(self) -> TransportStats:
-        arrived = self.collected + self.overflowed + len(self.inbox)
+        arrived = self.collected + self.overflowed + len(self.incoming)
         return TransportStats(self.published, self.refused, arrived, self.overflowed, self.reopened)
 
     def close(self) -> None:
-        self._network.remove(self)
+        self.network.remove(self)
 
 
 class Network:
-    """Everyone's links and the queue of what is under way."""
+    """Everyone's links, and the messages under way."""
 
     def __init__(self, seed: int, link: Link | None = None, steps_per_second: int = STEPS_PER_SECOND) -> None:
         """Longer steps make large swarms faster: a node then takes in more messages at once."""
@@ -121,12 +114,11 @@ class Network:
         self._rate = steps_per_second
         self.link = link or Link()
         self.links: dict[tuple[int, int], Link] = {}  # exceptions, by the numbers of sender and receiver
-        # What a participant's `reopen` ends. (sender, receiver): pushes are lost, directed messages pass.
+        # Two faults that a participant's `reopen` ends. (sender, receiver): pushes are lost, pulls pass.
         self.deaf: set[tuple[int, int]] = set()
-        # Nothing it sends arrives, and it gets nothing but the pushes of those named.
+        # Nothing that it sends arrives, and it gets only the pushes of those named.
         self.half_dead: dict[int, frozenset[int]] = {}
         self.deliveries = 0
-        self.lost = 0
         self._rng = random.Random(f"network {seed}")
         self._step = 0
         self._opened = 0
@@ -139,17 +131,15 @@ class Network:
 
     def open(self, group: int = 0) -> SimTransport:
         """Access for a new participant, which is then given to `attach`."""
-        transport = SimTransport(self, self._opened)
-        transport.group = group
         self._opened += 1
-        return transport
+        return SimTransport(self, self._opened - 1, group)
 
     def attach(self, transport: SimTransport, owner: Participant) -> None:
         transport.owner = owner
         self._schedule(transport, owner.next_due())
 
     def remove(self, transport: SimTransport) -> None:
-        """Cuts a participant off for good; what is under way to it is lost."""
+        """Cuts a participant off for good; messages under way to it are lost."""
         self.subscribe(transport, frozenset())
         transport.owner = None
         self.note(4, transport.number)
@@ -168,14 +158,14 @@ class Network:
             self.note(6, transport.number, group)
 
     def freeze(self, transport: SimTransport, seconds: float) -> None:
-        """Stops a participant for a while; messages pile up in its inbox, whose oldest are lost."""
+        """Stops a participant for a while; messages pile up, and the oldest are lost."""
         transport.silent_until = self.now + seconds
         self.note(7, transport.number)
         self._schedule(transport, transport.silent_until)
 
     def break_connection(self, transport: SimTransport, hears: Iterable[SimTransport] = ()) -> None:
-        """Leaves a participant with a half-dead connection, as a failed reconnect does, until it reopens it:
-        it is heard by nobody, hears the pushes of a few, and gets no answers."""
+        """Leaves a participant with a half-dead connection until it reopens it, as a failed reconnect does:
+        nobody hears it, it hears the pushes of a few, and it gets no answers."""
         self.half_dead[transport.number] = frozenset(other.number for other in hears)
         self.note(8, transport.number)
 
@@ -186,12 +176,12 @@ class Network:
         self.note(5, transport.number)
 
     def note(self, event: int, *numbers: int) -> None:
-        """Adds something that happened to the digest of the run."""
+        """Adds an event to the digest of the run."""
         self._trace.append(event)
         self._trace.extend(numbers)
 
     def digest(self) -> str:
-        """A hash of everything that has happened so far."""
+        """A hash of all events so far."""
         self._hash.update(self._trace.tobytes())
         self._trace = array("q")
         return self._hash.hexdigest()
@@ -210,8 +200,8 @@ class Network:
         reached = [other for other in receivers if other.group == group and other is not sender]
         first, last = self._arrival(link.delay), self._arrival(link.delay + link.jitter)
         if first == last:
-            # All arrive in the same step whatever is drawn, as is usual with long steps.
-            self._queue(first).append((reached, message))
+            # All arrive in the same step whatever is drawn, as usual with long steps.
+            self._queue(first, reached, message)
         else:
             chance = self._rng.random
             for receiver in reached:
@@ -220,7 +210,7 @@ class Network:
     def _send_each(
         self, sender: SimTransport, topic: str, message: bytes, receivers: Iterable[SimTransport]
     ) -> None:
-        """Where links differ or lose messages."""
+        """Draws each message's fate, for links that differ or lose messages."""
         chance = self._rng.random
         directed = topic.startswith("to/")
         for receiver in receivers:
@@ -233,7 +223,6 @@ class Network:
                 or (self.half_dead and self._swallowed(sender, receiver, directed))
                 or (link.loss and chance() < link.loss)
             ):
-                self.lost += 1
                 continue
             self._deliver(link.delay + link.jitter * chance(), receiver, message)
             if link.duplication and chance() < link.duplication:
@@ -246,7 +235,7 @@ class Network:
         )
 
     def run(self, until: float) -> None:
-        """Lets `until` seconds of virtual time, counted from its beginning, come to pass."""
+        """Runs to `until` seconds of virtual time, counted from its beginning."""
         last = round(until * self._rate)
         steps = self._steps
         # Thousands of nodes are millions of long-lived objects and no cycles among the short-lived ones:
@@ -264,8 +253,7 @@ class Network:
                 gc.enable()
         self._step = last
         self.now = START + last / self._rate
-        self._hash.update(self._trace.tobytes())
-        self._trace = array("q")
+        self.digest()
 
     @property
     def elapsed(self) -> float:
@@ -279,7 +267,7 @@ class Network:
         for receivers, message in self._messages.pop(step, ()):
             for receiver in receivers:
                 if receiver.owner is not None:
-                    receiver.inbox.append(message)
+                    receiver.incoming.append(message)
                     trace.append(receiver.number)
                     woken[receiver] = None
         for transport in woken:
@@ -292,8 +280,7 @@ class Network:
         for transport in woken:
             self._wake(transport)
         if len(self._trace) > 1 << 16:
-            self._hash.update(self._trace.tobytes())
-            self._trace = array("q")
+            self.digest()
 
     def _wake(self, transport: SimTransport) -> None:
         if transport.owner is None:
@@ -302,34 +289,30 @@ class Network:
             self._schedule(transport, transport.silent_until)
             return
         transport.owner.wake(self.now)
-        # The owner may have been replaced or removed by what it did.
+        # Its actions may have replaced or removed the owner.
         if transport.owner is not None:
-            due = self.now if transport.inbox else transport.owner.next_due()
+            due = self.now if transport.incoming else transport.owner.next_due()
             self._schedule(transport, due)
 
     def _schedule(self, transport: SimTransport, when: float) -> None:
         step = self._arrival(when - self.now)
         if transport.scheduled == -1 or step < transport.scheduled or transport.scheduled <= self._step:
             transport.scheduled = step
-            timers = self._timers.get(step)
-            if timers is None:
-                timers = self._timers[step] = []
-                if step not in self._messages:
-                    heapq.heappush(self._steps, step)
-            timers.append(transport)
+            self._expect(step)
+            self._timers.setdefault(step, []).append(transport)
 
     def _arrival(self, delay: float) -> int:
-        """The step in which something happens that is due in so many seconds; never the present one."""
+        """The step that lies this many seconds ahead; never the present one."""
         return max(self._step + 1, ceil((self.now + delay - START) * self._rate - 1e-6))
 
-    def _queue(self, step: int) -> list[tuple[Iterable[SimTransport], bytes]]:
-        """What arrives in a step, in the order in which it was sent."""
-        messages = self._messages.get(step)
-        if messages is None:
-            messages = self._messages[step] = []
-            if step not in self._timers:
-                heapq.heappush(self._steps, step)
-        return messages
+    def _expect(self, step: int) -> None:
+        if step not in self._messages and step not in self._timers:
+            heapq.heappush(self._steps, step)
+
+    def _queue(self, step: int, receivers: Iterable[SimTransport], message: bytes) -> None:
+        """Messages of a step arrive in the order in which they were sent."""
+        self._expect(step)
+        self._messages.setdefault(step, []).append((receivers, message))
 
     def _deliver(self, delay: float, receiver: SimTransport, message: bytes) -> None:
-        self._queue(self._arrival(delay)).append(((receiver,), message))
+        self._queue(self._arrival(delay), (receiver,), message)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shoal.sim.adversaries import Adversary
 from shoal.sim.network import Link
-from shoal.sim.swarm import Sharing, SimSwarm
+from shoal.sim.swarm import SharingApplication, SimSwarm
 from shoal.swarm.settings import ExchangeSettings
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What came of a run. `complete` is the part of all honest notes that reached all honest others;
-    `foreign_share` the part of what was gathered that came from adversaries."""
+    """The result of a run. `complete` is the part of all honest notes that reached all honest others,
+    `foreign_share` the part of the gathered items that came from adversaries."""
 
     honest_items: int
     delivered: int
@@ -53,7 +54,7 @@ def attack(
         seed,
         settings=settings,
         link=link,
-        applications=lambda number: Sharing(f"node {number}", interval=interval, end=seconds),
+        applications=lambda number: SharingApplication(f"node {number}", interval=interval, end=seconds),
     )
     present: list[Adversary] = []
 
@@ -97,7 +98,9 @@ def large(
         nodes,
         seed,
         settings=settings,
-        applications=lambda number: Sharing(f"node {number}", interval=interval, size=size, keep=False),
+        applications=lambda number: SharingApplication(
+            f"node {number}", interval=interval, size=size, keep=False
+        ),
         steps_per_second=4,
     )
 
@@ -108,33 +111,31 @@ def completeness(swarm: SimSwarm) -> float:
     return delivered / expected if expected else 1.0
 
 
+def _applications(swarm: SimSwarm) -> list[SharingApplication]:
+    return [one.application for one in swarm.nodes if isinstance(one.application, SharingApplication)]
+
+
 def _delivered(swarm: SimSwarm) -> tuple[int, int]:
-    applications = [node.application for node in swarm.nodes if isinstance(node.application, Sharing)]
+    applications = _applications(swarm)
     delivered = expected = 0
     for receiver in applications:
         texts = set(receiver.gathered.values())
         for sender in applications:
-            if sender is receiver:
-                continue
-            expected += sender.count
-            delivered += sum(f"{sender.name} {number} " in texts for number in range(1, sender.count + 1))
+            if sender is not receiver:
+                expected += sender.count
+                delivered += sum(f"{sender.name} {number} " in texts for number in range(1, sender.count + 1))
     return delivered, expected
 
 
 def figures(swarm: SimSwarm, adversaries: Sequence[Adversary], seconds_to_complete: float) -> Figures:
     honest = {node.identity.node_id for node in swarm.nodes}
     delivered, expected = _delivered(swarm)
-    gathered = [
-        key[0]
-        for node in swarm.nodes
-        if isinstance(node.application, Sharing)
-        for key in node.application.gathered
-    ]
-    rejected: dict[str, int] = {}
+    gathered = [author for application in _applications(swarm) for author, *_ in application.gathered]
+    rejected: Counter[str] = Counter()
     honest_rejections = adversary_rejections = 0
     for node in swarm.nodes:
         for reason, number in node.exchange.tally.rejected.items():
-            rejected[reason.value] = rejected.get(reason.value, 0) + number
+            rejected[reason.value] += number
         for author in node.exchange.accounts:
             account = node.exchange.accounts.get(author)
             assert account is not None

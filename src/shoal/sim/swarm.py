@@ -4,31 +4,40 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Protocol
 
 import msgspec
 
-from shoal.sim.codec import SharedCodec
+from shoal.node.node import Node
+from shoal.runs.journal import MemoryJournal
 from shoal.sim.network import START, STEPS_PER_SECOND, Link, Network, SimTransport
 from shoal.swarm.accounts import Accounts
 from shoal.swarm.authors import Received
+from shoal.swarm.codec import Codec, Contents
 from shoal.swarm.exchange import Exchange
+from shoal.swarm.frame import Bundle, Frame
 from shoal.swarm.identity import Identity
 from shoal.swarm.kinds import Kind, Kinds
 from shoal.swarm.membership import Membership
+from shoal.swarm.rejection import Rejection
 from shoal.swarm.settings import ExchangeSettings
+
+AnyNode = Node[Any, Any, Any, Any]
+MakeNode = Callable[[MemoryJournal, Exchange, float], AnyNode]
+
+NEVER = 1e15
 
 
 class Note(msgspec.Struct, array_like=True, frozen=True):
-    """What simulated nodes share in their log; `text` starts with the name of its sender."""
+    """The item that simulated nodes share in their log; `text` starts with the name of its sender."""
 
     text: str
 
 
 class Best(msgspec.Struct, array_like=True, frozen=True):
-    """What simulated nodes share as their register."""
+    """The item that simulated nodes share as their register."""
 
     text: str
 
@@ -37,45 +46,71 @@ def sim_kinds() -> Kinds:
     return Kinds([Kind("note", Note, 16 << 10, "log"), Kind("best", Best, 16 << 10, "latest")])
 
 
+class SharedCodec(Codec):
+    """One codec for all simulated nodes: a frame is taken apart and its signature checked once for all.
+
+    A frame's author, authenticity and items do not depend on who looks. Each node still decides for itself
+    about age, replay, quotas and budgets. In the field nothing is shared like this.
+    """
+
+    def __init__(self, membership: Membership, kinds: Kinds, compress: bool, most: int) -> None:
+        super().__init__(membership, kinds, compress)
+        self._most = most
+        self._read: dict[bytes, Frame | Bundle | Rejection] = {}
+
+    def read(self, message: bytes) -> Frame | Bundle | Rejection:
+        known = self._read.get(message)
+        if known is None:
+            known = super().read(message)
+            if isinstance(known, Bundle):
+                return known  # for one receiver only
+            self._read[message] = known
+            if len(self._read) > self._most:
+                del self._read[next(iter(self._read))]
+        return known
+
+    def contents(self, frame: Frame) -> Contents | Rejection:
+        if frame.contents is None:
+            frame.contents = super().contents(frame)
+        return frame.contents
+
+    def single(
+        self, frame: Frame, kind: str, decoder: msgspec.msgpack.Decoder[Any]
+    ) -> msgspec.Struct | Rejection:
+        if frame.control is None:
+            frame.control = super().single(frame, kind, decoder)
+        return frame.control
+
+
 class Application(Protocol):
-    """What runs on a node. It is asked when it wants to act, and then may use the exchange."""
+    """The program on a node. It names the time at which it wants to act, and may use the exchange then."""
 
     def act(self, exchange: Exchange, now: float) -> float:
-        """Acts, and says when to be called again."""
+        """Acts, and returns when to be called again."""
 
 
-class Sharing:
+@dataclass(slots=True)
+class SharingApplication:
     """Shares a note every `interval` seconds (a node's speed) from `begin` to `end`, gathers, and checks.
 
     An item counts as verified if its text is that of a node; adversaries send other texts.
     """
 
-    __slots__ = ("begin", "count", "end", "foreign", "gathered", "interval", "keep", "limit", "name", "size")
-
-    def __init__(
-        self,
-        name: str,
-        interval: float = 1.0,
-        size: int = 200,
-        begin: float = 0.0,
-        end: float = 1e12,
-        keep: bool = True,
-        limit: int | None = None,
-    ) -> None:
-        self.name = name
-        self.interval = interval
-        self.size = size
-        self.begin, self.end = START + begin, START + end
-        self.keep = keep
-        self.limit = limit
-        self.count = 0
-        self.gathered: dict[tuple[str, int, int, int], str] = {}
-        self.foreign = 0
+    name: str
+    interval: float = 1.0
+    size: int = 200
+    begin: float = 0.0
+    end: float = 1e12
+    keep: bool = True
+    limit: int | None = None
+    count: int = 0
+    gathered: dict[tuple[str, int, int, int], str] = field(default_factory=dict)
+    foreign: int = 0
 
     def act(self, exchange: Exchange, now: float) -> float:
-        if now < self.begin:
-            return self.begin
-        if now < self.end:
+        if now < START + self.begin:
+            return START + self.begin
+        if now < START + self.end:
             self.count += 1
             text = f"{self.name} {self.count} "
             exchange.share(Note(text + "." * (self.size - len(text))))
@@ -88,11 +123,31 @@ class Sharing:
         return now + self.interval
 
     def check(self, exchange: Exchange, received: Received[Any]) -> None:
-        """The application's own verdict on an item."""
+        """The application's own check of an item."""
         if isinstance(received.item, Note) and received.item.text.startswith("node "):
             exchange.credit(received.author, received.place, "verified")
         else:
             exchange.credit(received.author, received.place, "rejected", "not a note of a node")
+
+
+class LoopApplication:
+    """A node of the one loop, the same code as in the field, with a turn every `interval` seconds of virtual
+    time. After a restart it has a new exchange and is made anew from its journal, as in the field."""
+
+    def __init__(self, make: MakeNode, interval: float) -> None:
+        self.journal = MemoryJournal()
+        self.node: AnyNode | None = None
+        self.restarts = -1
+        self._make = make
+        self._interval = interval
+        self._exchange: Exchange | None = None
+
+    def act(self, exchange: Exchange, now: float) -> float:
+        if self.node is None or exchange is not self._exchange:
+            self.node = self._make(self.journal, exchange, now)
+            self._exchange = exchange
+            self.restarts += 1
+        return NEVER if self.node.advance(now) == "finished" else now + self._interval
 
 
 @dataclass(slots=True)
@@ -109,7 +164,7 @@ class SimNode:
         self.exchange.tick(now)
         if now >= self.act_at:
             self.act_at = self.application.act(self.exchange, now)
-            # What was just shared goes out now if frames are not to wait for more.
+            # Items that were just shared go out now if frames are not to wait for more.
             if self.exchange.next_due() <= now:
                 self.exchange.tick(now)
 
@@ -138,7 +193,7 @@ class SimSwarm:
         self.codec = SharedCodec(membership, self.kinds, self.settings.compress, most=max(4096, 8 * nodes))
         self.network = Network(seed, link, steps_per_second)
         self.nodes: list[SimNode] = []
-        self._applications = applications or (lambda number: Sharing(f"node {number}"))
+        self._applications = applications or (lambda number: SharingApplication(f"node {number}"))
         self._script: list[tuple[float, int, Callable[[], None]]] = []
         for _ in range(nodes):
             self.join()
@@ -158,7 +213,7 @@ class SimSwarm:
         node.transport.close()
 
     def restart(self, node: SimNode) -> SimNode:
-        """The same key and accounts, a new start; what the node held in memory is gone."""
+        """The same key, a new start; everything that the node held in memory is gone."""
         number = self.nodes.index(node)
         accounts = Accounts(self.settings.authors)
         accounts.epoch = node.exchange.epoch
@@ -167,12 +222,12 @@ class SimSwarm:
         return fresh
 
     def at(self, second: float, action: Callable[[], None]) -> None:
-        """Has something done at that second of virtual time."""
+        """Has an action done at that second of virtual time."""
         self._script.append((second, len(self._script), action))
         self._script.sort(key=lambda entry: entry[:2])
 
     def run(self, until: float) -> None:
-        """Runs to that second of virtual time, with what the script says on the way."""
+        """Runs to that second of virtual time, with the actions of the script on the way."""
         while self._script and self._script[0][0] <= until:
             second, _, action = self._script.pop(0)
             self.network.run(second)

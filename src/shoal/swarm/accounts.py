@@ -1,8 +1,8 @@
-"""Accounts: what each author's items were worth to this node, counted here and never claimed by anyone.
+"""Accounts: the worth of each author's items to this node, counted here and never claimed by anyone.
 
-They set how often an author is drawn and how early its frames are fetched: the incentive to be useful.
-Kept in a JSON file that is written aside, synced and renamed, so that it is the old one or the new one
-after a crash. A damaged file is put aside under another name and the accounts start afresh; `notice` says so.
+They set how often an author is drawn and how early its frames are fetched: the incentive to be useful. They
+are kept in a JSON file that is replaced whole, so after a crash it is the old one or the new one. A damaged
+file is put aside under another name and the accounts start afresh; `notice` says so.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -19,13 +19,14 @@ from shoal.files import replace_whole
 from shoal.swarm.identity import NodeId
 
 Credit: TypeAlias = Literal["verified", "rejected", "used", "useful"]
+CREDITS = get_args(Credit)
 
 SMALLEST_WEIGHT = 0.02
 MOST_REASONS = 32
 
 
 class Account(msgspec.Struct):
-    """One author. Items, except `rejected`, which also counts frames that broke the rules."""
+    """One author. Counts items, except that `rejected` also counts frames that broke the rules."""
 
     received: int = 0
     verified: int = 0
@@ -46,8 +47,8 @@ class Account(msgspec.Struct):
         self.rejected[reason] = self.rejected.get(reason, 0) + 1
 
 
-class Saved(msgspec.Struct, forbid_unknown_fields=False):
-    """The file."""
+class Saved(msgspec.Struct):
+    """The content of the file."""
 
     version: int
     epoch: int
@@ -60,8 +61,8 @@ def established(account: Account, probation_items: int) -> bool:
 
 
 def weight(account: Account) -> float:
-    """How often an author is drawn compared with others, from 0.02 to 1: the part of its items that were
-    useful when used, times the part that held up when checked. Nothing known counts as one half."""
+    """How often an author is drawn compared with others, from 0.02 to 1: the part of its used items that were
+    useful, times the part of its checked items that held up. An unknown part counts as one half."""
     worth = (1 + account.useful) / (2 + account.used)
     honesty = (2 + account.verified) / (2 + account.verified + account.rejections)
     return max(SMALLEST_WEIGHT, min(1.0, worth * honesty))
@@ -88,7 +89,7 @@ class Accounts:
         return self._accounts.get(author)
 
     def of(self, author: NodeId) -> Account:
-        """The account of an author whose signature was verified, opened if need be."""
+        """The account of an author whose signature was verified, opened if there is none."""
         account = self._accounts.get(author)
         if account is None:
             if len(self._accounts) >= self.most:
@@ -106,21 +107,16 @@ class Accounts:
             del self._accounts[author]
             self.established.discard(author)
 
-    def credit(self, author: NodeId, outcome: Credit, reason: str = "") -> None:
-        """Books what became of one item."""
-        if outcome == "rejected":
+    def credit(self, author: NodeId, credit: Credit, reason: str = "") -> None:
+        """Books the fate of one item."""
+        if credit not in CREDITS:
+            raise PeerError(f"no such credit for an item: {credit!r} ({', '.join(CREDITS)})")
+        if credit == "rejected":
             self.reject(author, reason or "application")
-            return
-        account = self.of(author)
-        if outcome == "verified":
-            account.verified += 1
-        elif outcome == "used":
-            account.used += 1
-        elif outcome == "useful":
-            account.useful += 1
         else:
-            raise PeerError(f"no such outcome of an item: {outcome!r} (verified, rejected, used, useful)")
-        self._judge(author, account)
+            account = self.of(author)
+            setattr(account, credit, getattr(account, credit) + 1)
+            self._judge(author, account)
 
     def reject(self, author: NodeId, reason: str) -> None:
         """Books an item, or a frame, that its author should not have sent."""
@@ -145,8 +141,8 @@ class Accounts:
         return 0.5 if account is None else weight(account)
 
     def promising(self, author: NodeId) -> bool:
-        """Whether of an author on probation something held up already. These come before other newcomers, so
-        that a crowd of unknown ones cannot keep them from passing."""
+        """Whether items of an author on probation held up already. Such authors come before other newcomers,
+        so that a crowd of unknown ones cannot keep them from passing."""
         account = self._accounts.get(author)
         return account is not None and account.verified > account.rejections
 
@@ -160,7 +156,7 @@ class Accounts:
 
     @classmethod
     def load(cls, path: str | Path, most: int = 4096) -> Accounts:
-        """The accounts kept at `path`; empty ones where there is no file, or none that can be understood."""
+        """The accounts kept at `path`; empty ones if there is no file, or none that can be understood."""
         path = Path(path)
         accounts = cls(most)
         try:
@@ -196,7 +192,7 @@ def _put_aside(path: Path) -> Path:
 
 
 def write_accounts(path: Path, content: bytes) -> None:
-    """Replaces the file so that it is the old one or the new one at every moment."""
+    """Replaces the file whole."""
     try:
         replace_whole(path, content)
     except OSError as error:

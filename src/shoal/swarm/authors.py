@@ -1,14 +1,14 @@
-"""What is held of each author: the numbers seen, the log frames to pass on, the newest registers.
+"""Authors: the numbers seen of each, the log frames to pass on, the newest registers.
 
-Bounded everywhere. What goes first is decided by a total order (epoch, number), the author's own, and never
-by when something happened to arrive; between authors the largest gives way, and newcomers before others.
+Everything is bounded. An author's own order (epoch, number) decides what is dropped first, never the time of
+arrival; between authors the largest gives way, and newcomers before others.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -19,18 +19,17 @@ from shoal.swarm.identity import NodeId, id_bytes, short_name
 from shoal.swarm.quota import Bucket, Mute, Quota
 from shoal.swarm.settings import ExchangeSettings
 from shoal.swarm.shards import shard_of
-from shoal.swarm.window import Window
+from shoal.swarm.window import EMPTY, Window
 
 EPOCHS = 4
 DIRECTED_SPAN = 64
-
 
 Item = TypeVar("Item")
 
 
 class Place(msgspec.Struct, frozen=True, order=True, gc=False):
-    """Where an item stands in its author's own order. An author counts the frames of each start (`epoch`) and
-    each kind, so author and place together name one item for ever."""
+    """The position of an item in its author's own order. An author counts the frames of each start (`epoch`)
+    and each kind, so author and place together name one item for ever."""
 
     kind: str
     epoch: int
@@ -57,8 +56,7 @@ class Received(msgspec.Struct, Generic[Item], frozen=True, gc=False):
         return Place(self.kind, self.epoch, self.seq, self.index)
 
 
-@dataclass(frozen=True, slots=True)
-class Peer:
+class Peer(msgspec.Struct, frozen=True):
     """An author whose signature was verified lately. `established`: no longer on probation."""
 
     node_id: NodeId
@@ -72,56 +70,46 @@ class Peer:
         return short_name(self.node_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Register:
+class Register(msgspec.Struct, frozen=True, gc=False):
     """The newest item of one kind by one author, and the frame that brought it."""
 
     received: Received[Any]
     frame: Frame
-    size: int
 
 
+@dataclass(slots=True, eq=False)
 class Epoch:
-    """The numbers seen since one start of an author, per channel."""
+    """The numbers seen since one start of an author, per channel: of beacons the newest only."""
 
-    __slots__ = ("beacon", "directed", "latest", "log")
-
-    def __init__(self) -> None:
-        self.log: Window | None = None
-        self.latest: Window | None = None
-        self.directed: Window | None = None
-        self.beacon = 0
+    log: Window | None = None
+    latest: Window | None = None
+    to: Window | None = None
+    beacon: int = 0
 
 
+@dataclass(slots=True, eq=False)
 class Author:
     """One author's state. `log` is sorted by (epoch, number)."""
 
-    __slots__ = (
-        "control", "endpoints", "epochs", "heard_at", "log", "log_bytes", "mute", "node_id", "pulled",
-        "pulled_at", "pulled_made_at", "pulled_since_push", "pushed", "pushed_at", "pushed_made_at",
-        "registers", "served", "shard",
-    )  # fmt: skip
-
-    def __init__(self, node_id: NodeId, shard: int) -> None:
-        self.node_id = node_id
-        self.shard = shard
-        self.epochs: dict[int, Epoch] = {}
-        self.log: list[Frame] = []
-        self.log_bytes = 0
-        self.registers: dict[str, Register] = {}
-        self.endpoints: tuple[str, ...] = ()
-        self.heard_at = 0.0  # last verified frame of any kind
-        # For the watchdog: the last frame that came by itself, and what had to be fetched since.
-        self.pushed_at = 0.0
-        self.pushed_made_at = 0
-        self.pulled_at = 0.0
-        self.pulled_made_at = 0
-        self.pulled_since_push = 0
-        self.pushed: Quota | None = None
-        self.pulled: Quota | None = None
-        self.control: Bucket | None = None
-        self.served: Bucket | None = None
-        self.mute: Mute | None = None
+    node_id: NodeId
+    shard: int
+    epochs: dict[int, Epoch] = field(default_factory=dict)
+    log: list[Frame] = field(default_factory=list)
+    log_bytes: int = 0
+    registers: dict[str, Register] = field(default_factory=dict)
+    endpoints: tuple[str, ...] = ()
+    heard_at: float = 0.0  # last verified frame of any kind
+    # For the watchdog: the last frame that came by itself, and those that had to be fetched since.
+    pushed_at: float = 0.0
+    pushed_made_at: int = 0
+    pulled_at: float = 0.0
+    pulled_made_at: int = 0
+    pulled_since_push: int = 0
+    pushed: Quota | None = None
+    pulled: Quota | None = None
+    control: Bucket | None = None
+    served: Bucket | None = None
+    mute: Mute | None = None
 
     @property
     def epoch(self) -> int:
@@ -151,19 +139,12 @@ class Author:
         """The entry of a vector for one epoch of this author."""
         state = self.epochs[epoch]
         place = bisect_left(self.log, (epoch, 0), key=_order)
-        log, latest = state.log, state.latest
-        oldest = log.newest + 1 if log else 0  # nothing is held
+        log, latest = state.log or EMPTY, (state.latest or EMPTY).contiguous
+        oldest = log.newest + 1 if state.log else 0  # nothing is held
         if place < len(self.log) and self.log[place].epoch == epoch:
             oldest = self.log[place].seq
-        return Known(
-            id_bytes(self.node_id),
-            epoch,
-            oldest,
-            log.contiguous if log else 0,
-            log.newest if log else 0,
-            latest.contiguous if latest else 0,
-            log.behind if log else 0,
-        )
+        me = id_bytes(self.node_id)
+        return Known(me, epoch, oldest, log.contiguous, log.newest, latest, log.behind)
 
 
 def _order(frame: Frame) -> tuple[int, int]:
@@ -194,12 +175,13 @@ class Authors:
         state = self.by_id.get(author)
         if state is None:
             if len(self.by_id) >= self._settings.authors:
-                self._make_room()
+                for other in self._by_standing()[: max(1, self._settings.authors // 8)]:
+                    self.forget(other)
             state = self.by_id[author] = Author(author, shard_of(author, self._settings.shards))
         return state
 
     def touch(self, author: Author) -> None:
-        """Moves an author to the end of the order in which `recent` looks."""
+        """Makes an author the first in `recent`."""
         self.by_id[author.node_id] = self.by_id.pop(author.node_id)
 
     def recent(self) -> Iterator[Author]:
@@ -223,26 +205,21 @@ class Authors:
         """Keeps a register if it is newer than the one held."""
         kind = register.received.kind
         held = author.registers.get(kind)
-        new = register.received
-        if held is not None and (held.received.epoch, held.received.seq, held.received.index) >= (
-            new.epoch,
-            new.seq,
-            new.index,
-        ):
+        if held is not None and held.received.place >= register.received.place:
             return False
         author.registers[kind] = register
-        self.bytes += register.size - (held.size if held else 0)
+        self.bytes += register.frame.size - (held.frame.size if held else 0)
         if self.bytes > self._settings.keep_bytes:
             self._shrink()
         return True
 
     def forget(self, author: Author) -> None:
         del self.by_id[author.node_id]
-        self.bytes -= author.log_bytes + sum(register.size for register in author.registers.values())
+        self.bytes -= author.log_bytes + sum(register.frame.size for register in author.registers.values())
 
     def forget_log(self, author: Author) -> None:
-        """Drops the log of an author whose shard is no longer followed. What was seen stays known, so that it
-        is not taken again if the shard is drawn once more."""
+        """Drops the log of an author whose shard is no longer followed. Its numbers stay known, so that
+        nothing is taken again if the shard is drawn once more."""
         while author.log:
             self._drop_oldest(author)
         for epoch in author.epochs.values():
@@ -250,20 +227,16 @@ class Authors:
                 epoch.log.settle(epoch.log.newest)
 
     def expire(self, oldest_made_at: int) -> None:
-        """Drops what was made before that time, and authors of whom nothing is left."""
+        """Drops frames made before that time, and authors without any that were silent since."""
         for author in list(self.by_id.values()):
             while author.log and author.log[0].made_at < oldest_made_at:
                 self._drop_oldest(author)
             for kind, register in list(author.registers.items()):
                 if register.frame.made_at < oldest_made_at:
                     del author.registers[kind]
-                    self.bytes -= register.size
-            if (
-                author.node_id != self._me
-                and not author.log
-                and not author.registers
-                and author.heard_at * 1e6 < oldest_made_at
-            ):
+                    self.bytes -= register.frame.size
+            is_silent = author.heard_at * 1e6 < oldest_made_at
+            if is_silent and author.node_id != self._me and not author.log and not author.registers:
                 self.forget(author)
 
     def _count(self, author: Author, size: int) -> None:
@@ -274,10 +247,10 @@ class Authors:
         self._count(author, -author.log.pop(0).size)
 
     def _shrink(self) -> None:
-        """Back to seven eighths of the bound: newcomers' logs while they hold more than their share, then
-        whoever holds most. In steps, so that a full store does not cost a search for every frame."""
+        """Back to seven eighths of the bound: first newcomers' logs while they hold more than their share,
+        then the largest. In steps, so that a full store does not cost a search for every frame."""
         target = self._settings.keep_bytes * 7 // 8
-        newcomers = [a for a in self._by_standing() if a.node_id not in self._established]
+        newcomers = [author for author in self._by_standing() if author.node_id not in self._established]
         share = self._settings.keep_bytes * self._settings.probation_share
         self._drop_largest(newcomers, self.bytes - target, share)
         self._drop_largest(list(self), self.bytes - target, 0.0)
@@ -297,12 +270,8 @@ class Authors:
             surplus -= largest.log[0].size
             self._drop_oldest(largest)
 
-    def _make_room(self) -> None:
-        for author in self._by_standing()[: max(1, self._settings.authors // 8)]:
-            self.forget(author)
-
     def _by_standing(self) -> list[Author]:
-        """Who is to be forgotten first: newcomers, those longest silent first; never this node itself."""
+        """All others in the order in which they are forgotten: newcomers first, the longest silent first."""
 
         def standing(author: Author) -> tuple[bool, float, NodeId]:
             return (author.node_id in self._established, author.heard_at, author.node_id)

@@ -1,8 +1,8 @@
-"""Beacons: what each node announces about once a second, and the times that follow from their period.
+"""Beacons: each node's announcement about once a second, and the times that follow from their period.
 
-A beacon names the node's endpoints and, in a vector of at most 64 entries, the newest that it has of each
-author: of itself first, then of those most recently heard and, in turn, of the others. A vector is a
-claim. It may cause a pull; it never counts as presence or progress until a frame proves it.
+A beacon names the node's endpoints and, in a vector of at most 64 entries, its newest frames of each author:
+of itself first, then of those most recently heard and, in turn, of the others. A vector is a claim. It may
+cause a pull; it never counts as presence or progress until a frame proves it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ NODES_PER_SECOND = 16
 NEWCOMERS_COUNTED = 64
 LONGEST_PERIOD = 60.0
 JITTER = 0.2
+VECTOR_PERIODS, ALIVE_PERIODS = 3.5, 4.0
+"""How many beacon periods a vector counts, and a silent node counts as present."""
 
 Id = Annotated[bytes, msgspec.Meta(min_length=ID_BYTES, max_length=ID_BYTES)]
 
 
 class Known(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """One entry of a vector: of this author since its start `epoch`, the sender holds the log frames from
-    `oldest` to `contiguous` and the one numbered `newest`, and registers up to number `latest`. Where there
-    is a gap, bit i of `behind` says that it holds `newest` - 1 - i too."""
+    `oldest` to `contiguous` and the one numbered `newest`, and registers up to number `latest`. If there is a
+    gap, bit i of `behind` says that it holds `newest` - 1 - i too."""
 
     author: Id
     epoch: Number
@@ -55,7 +57,7 @@ _key = Struct(">20sQQQ").pack
 
 
 class Beacon(msgspec.Struct, array_like=True, frozen=True, dict=True):
-    """What a node announces."""
+    """A node's announcement."""
 
     endpoints: Annotated[
         tuple[Annotated[str, msgspec.Meta(max_length=200)], ...], msgspec.Meta(max_length=MOST_ENDPOINTS)
@@ -64,7 +66,7 @@ class Beacon(msgspec.Struct, array_like=True, frozen=True, dict=True):
 
     @cached_property
     def keys(self) -> tuple[bytes, ...]:
-        """Of each entry of the vector, what decides whether it is news."""
+        """The part of each entry of the vector that decides whether it is news."""
         return tuple(_key(known.author, known.epoch, known.newest, known.latest) for known in self.vector)
 
     @cached_property
@@ -73,32 +75,24 @@ class Beacon(msgspec.Struct, array_like=True, frozen=True, dict=True):
 
 
 def nodes_counted(established: int, newcomers: int, anyone_established: bool) -> int:
-    """How many nodes there seem to be, this one included. Once there are authors in good standing, newcomers
-    count for a limited number, so that invented nodes cannot slow everyone's beacons down."""
+    """The apparent number of nodes, this one included. Once there are authors in good standing, only a
+    limited number of newcomers counts, so that invented nodes cannot slow everyone's beacons down."""
     if anyone_established:
         newcomers = min(newcomers, max(NEWCOMERS_COUNTED, 3 * established))
     return 1 + established + newcomers
 
 
 def beacon_period(nodes: int) -> float:
-    """Seconds between beacons, so that about sixteen arrive per second however many nodes there are."""
+    """Seconds between beacons: about sixteen arrive per second, however many nodes there are."""
     return min(max(1.0, nodes / NODES_PER_SECOND), LONGEST_PERIOD)
 
 
-def vector_lives(period: float) -> float:
-    return 3.5 * period
-
-
-def alive_within(period: float) -> float:
-    return 4.0 * period
-
-
 def watchdog_waits(period: float) -> float:
-    return max(15.0, 4.0 * period)
+    return max(15.0, ALIVE_PERIODS * period)
 
 
 def draw_vector(own: Known | None, heard: Iterable[Known], others: Iterable[Known]) -> tuple[Known, ...]:
-    """Itself first, then half of the room for the most recently heard, the rest for the others in turn."""
+    """The own entry first, then half of the room for the most recently heard, the rest for the others."""
     chosen: dict[tuple[bytes, int], Known] = {}
     if own is not None:
         chosen[own.author, own.epoch] = own

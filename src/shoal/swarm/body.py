@@ -1,8 +1,8 @@
-"""The body of a frame: one to sixteen items as bytes, and the digest that stands for all of them.
+"""The body of a frame: one to sixteen packed items, and the digest that stands for all of them.
 
-Each item has a content digest, by which copies are recognised whoever sent them, and the digest in the
-signed header is that of all content digests. So every byte is hashed once, for both purposes. What a body
-says is to be believed only once that digest was compared (`Codec.intact`).
+Copies of an item have the same content digest, and the digest in the signed header is that of all content
+digests. So every byte is hashed once, for both purposes. Believe nothing in a body before that digest was
+compared (`Codec.intact`).
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ DECODE_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError, OverflowError
 KindName = Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_NAME_CHARACTERS)]
 
 
-class Entry(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class PackedItem(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """One item in a body: the name of its kind and its bytes."""
 
     kind: KindName
     payload: bytes
 
 
-class FoundEntry(msgspec.Struct, array_like=True, frozen=True, gc=False, forbid_unknown_fields=True):
-    """An entry of a body that arrived; its payload is a view into the message, not a copy. The signed digest
+class PackedView(msgspec.Struct, array_like=True, frozen=True, gc=False, forbid_unknown_fields=True):
+    """An item of a body that arrived; its payload is a view into the message, not a copy. The signed digest
     covers these two fields, so there are no others."""
 
     kind: KindName
     payload: memoryview
 
 
-_entries = msgspec.msgpack.Decoder(list[FoundEntry])
+_items = msgspec.msgpack.Decoder(list[PackedView])
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -53,38 +53,37 @@ def _prefix(kind: str) -> bytes:
 
 
 def content_digest(kind: str, payload: bytes | memoryview) -> bytes:
-    """The hash by which equal items are recognised, whoever sent them."""
+    """The hash that equal items of all senders share."""
     return sha256(b"".join((_prefix(kind), payload))).digest()
 
 
 def body_digest(content_digests: Iterable[bytes]) -> bytes:
-    """The digest that is signed: that of the content digests of all items, in their order."""
+    """The signed digest: the hash of the content digests of all items, in their order."""
     return sha256(b"".join(content_digests)).digest()
 
 
 class Packing:
-    """Items to bodies and back, within `most_bytes` unpacked; compressed where asked for, if that helps."""
+    """Items to bodies and back, within `most_bytes` unpacked; with `compress`, compressed if that helps."""
 
     def __init__(self, most_bytes: int, compress: bool) -> None:
         self._most_bytes = most_bytes
         self._compressor = zstandard.ZstdCompressor(level=3) if compress else None
         self._decompressor = zstandard.ZstdDecompressor()
 
-    def pack(self, entries: Sequence[Entry]) -> bytes:
-        packed = _encode(entries)
+    def pack(self, items: Sequence[PackedItem]) -> bytes:
+        packed = _encode(items)
         body = bytes((PLAIN,)) + packed
         if self._compressor is not None and len(packed) > COMPRESS_ABOVE_BYTES:
             body = min(body, bytes((ZSTD,)) + self._compressor.compress(packed), key=len)
         return body
 
-    def unpack(self, body: memoryview) -> list[FoundEntry] | Rejection:
-        """The items of a body, still as bytes."""
+    def unpack(self, body: memoryview) -> list[PackedView] | Rejection:
         if not body or body[0] not in (PLAIN, ZSTD):
             return Rejection.ENCODING
         packed: bytes | memoryview = body[1:]
         if body[0] == ZSTD:
             try:
-                # The declared size is what the library allocates, whatever its own limit says.
+                # The library allocates the declared size, whatever its own limit says.
                 size = zstandard.frame_content_size(packed)
                 if size > self._most_bytes:
                     return Rejection.UNPACKED
@@ -94,7 +93,7 @@ class Packing:
             except (zstandard.ZstdError, ValueError, MemoryError):
                 return Rejection.ENCODING
         try:
-            entries = _entries.decode(packed)
+            items = _items.decode(packed)
         except DECODE_ERRORS:
             return Rejection.BODY
-        return entries if 1 <= len(entries) <= MOST_ITEMS else Rejection.ITEM_COUNT
+        return items if 1 <= len(items) <= MOST_ITEMS else Rejection.ITEM_COUNT

@@ -1,8 +1,8 @@
-"""Who a node is: an ed25519 key. The node id is a hash of the public key, so nobody can claim another's.
+"""Identity: a node is an ed25519 key. Its id is a hash of the public key, so nobody can claim another's.
 
 `Identity.load_or_create(path)` creates the key on first use. Guarantee: the file has mode 0600 from the
-moment it exists under any name, it appears at `path` complete or not at all, and of several processes
-that create it at once all end with the same key. Names are for people only; two nodes may share one.
+moment it exists under any name, it appears at `path` complete or not at all, and processes that create it at
+the same time end with the same key. Names are for people only; two nodes may share one.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from shoal.errors import IdentityError
+from shoal.files import sync_folder
 
 NodeId: TypeAlias = str
 """32 characters of lower-case base32: the first 20 bytes of a hash of the public key."""
@@ -28,8 +29,8 @@ SIGNATURE_BYTES = 64
 ID_BYTES = 20
 FILE_MARK = "shoal-key-1"
 
-# Points of small order: with such a key one signature can fit every message, so that a frame could be
-# made without knowing the swarm secret. Compared with the sign bit cleared.
+# Points of small order: with such a key one signature can fit every message, so that a frame could be made
+# without knowing the swarm secret. Compared with the sign bit cleared.
 WEAK_KEYS = frozenset(
     bytes.fromhex(text)
     for text in (
@@ -67,7 +68,7 @@ def node_id(public_key: bytes) -> NodeId:
 
 @lru_cache(maxsize=1 << 14)
 def id_text(raw: bytes) -> NodeId:
-    """The id as text, from its 20 raw bytes as they stand in vectors and pulls."""
+    """The id as text, from its 20 raw bytes in vectors and pulls."""
     return base64.b32encode(raw).decode("ascii").lower()
 
 
@@ -93,7 +94,7 @@ def usable_key(public_key: bytes) -> bool:
 
 
 def verify(public_key: bytes, signature: bytes, message: bytes) -> bool:
-    """Whether `signature` is that of `message` by this key; False for anything that is not even a key."""
+    """Whether this key signed `message`; False for bytes that are no key."""
     try:
         Ed25519PublicKey.from_public_bytes(public_key).verify(signature, message)
     except (InvalidSignature, ValueError):
@@ -102,7 +103,7 @@ def verify(public_key: bytes, signature: bytes, message: bytes) -> bool:
 
 
 class Identity:
-    """A node's private key and what follows from it."""
+    """A node's private key, its public key and its id."""
 
     __slots__ = ("_private", "_seed", "node_id", "public_key")
 
@@ -150,8 +151,8 @@ class Identity:
             raise IdentityError(f"the key file {path} cannot be read: {error.strerror}") from error
         if os.name == "posix" and mode & 0o077:
             raise IdentityError(
-                f"the key file {path} is open to others (mode {mode & 0o777:03o}). Who read it can sign "
-                f"as this node: delete it to get a new identity, or `chmod 600 {path}` if nobody has"
+                f"the key file {path} is open to others (mode {mode & 0o777:03o}). Anybody who read it can "
+                f"sign as this node: delete it to get a new identity, or `chmod 600 {path}` if nobody has"
             )
         words = text.split()
         if len(words) != 2 or words[0] != FILE_MARK or len(words[1]) != 2 * KEY_BYTES:
@@ -167,7 +168,7 @@ class Identity:
 
 
 def _write_new(path: Path, identity: Identity) -> None:
-    """Puts the key at `path` unless a file is there already; the file is complete when it appears."""
+    """Puts the key at `path`, complete, unless a file is there already."""
     aside = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(6).hex()}")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -177,16 +178,12 @@ def _write_new(path: Path, identity: Identity) -> None:
                 file.write(f"{FILE_MARK} {identity._seed.hex()}\n".encode("ascii"))
                 file.flush()
                 os.fsync(file.fileno())
-            # A link, not a rename: whoever comes second must not replace the first one's key.
+            # A link, not a rename: the second process must not replace the first one's key.
             with contextlib.suppress(FileExistsError):
                 os.link(aside, path)
         finally:
             os.unlink(aside)
         if os.name == "posix":
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            sync_folder(path.parent)
     except OSError as error:
         raise IdentityError(f"the key file {path} cannot be created: {error.strerror}") from error

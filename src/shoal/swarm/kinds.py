@@ -1,10 +1,10 @@
-"""Kinds of items: what applications may share, how large it may be, and how it is kept.
+"""Kinds: the types of items that applications share, their largest size, and how they are kept.
 
     kinds = Kinds([Kind("champion", Champion, max_bytes=64 << 10, keep="latest")])
 
-An item is a `msgspec.Struct` with `array_like=True`: on the wire an array of its fields in order. New
-fields go to the end with a default; unknown ones at the end are ignored, so old and new nodes understand
-each other. Kinds that a node does not know are counted and relayed, never decoded.
+An item is a `msgspec.Struct` with `array_like=True`: on the wire an array of its fields in order. New fields
+go to the end with a default; unknown ones at the end are ignored, so old and new nodes understand each other.
+A node counts and relays items of kinds that it does not know, and never decodes them.
 """
 
 from __future__ import annotations
@@ -32,39 +32,31 @@ class Kind:
     max_bytes: int
     keep: Keep
 
+    def __post_init__(self) -> None:
+        name, struct = self.name, self.struct
+        if not name.isascii() or not 0 < len(name) <= MOST_NAME_CHARACTERS:
+            raise ConfigError(f"the name of a kind is 1 to {MOST_NAME_CHARACTERS} ASCII characters: {name!r}")
+        if not struct.__struct_config__.array_like:
+            raise ConfigError(f"struct {struct.__name__} of kind {name!r} must have `array_like=True`")
+        if not 0 < self.max_bytes <= MOST_KIND_BYTES:
+            raise ConfigError(f"max_bytes of kind {name!r} must be 1 to {MOST_KIND_BYTES}: {self.max_bytes}")
+        if self.keep not in ("latest", "log"):
+            raise ConfigError(f'keep of kind {name!r} must be "latest" or "log": {self.keep!r}')
+
 
 class Kinds:
-    """The kinds that an application registered, found by name (receiving) and by type (sharing)."""
+    """The kinds of an application, found by name (receiving) and by type (sharing)."""
 
     def __init__(self, kinds: Iterable[Kind] = ()) -> None:
         self._by_name: dict[str, Kind] = {}
         self._by_type: dict[type, Kind] = {}
         self._decoders: dict[str, msgspec.msgpack.Decoder[Any]] = {}
         for kind in kinds:
-            self.register(kind)
-
-    def register(self, kind: Kind) -> None:
-        if not kind.name.isascii() or not 0 < len(kind.name) <= MOST_NAME_CHARACTERS:
-            raise ConfigError(
-                f"the name of a kind is 1 to {MOST_NAME_CHARACTERS} ASCII characters: {kind.name!r}"
-            )
-        if kind.name in self._by_name or kind.struct in self._by_type:
-            raise ConfigError(
-                f"kind {kind.name!r} or its struct {kind.struct.__name__} is registered already"
-            )
-        if not kind.struct.__struct_config__.array_like:
-            raise ConfigError(
-                f"struct {kind.struct.__name__} of kind {kind.name!r} must be declared with `array_like=True`"
-            )
-        if not 0 < kind.max_bytes <= MOST_KIND_BYTES:
-            raise ConfigError(
-                f"max_bytes of kind {kind.name!r} must be 1 to {MOST_KIND_BYTES}: {kind.max_bytes}"
-            )
-        if kind.keep not in ("latest", "log"):
-            raise ConfigError(f'keep of kind {kind.name!r} must be "latest" or "log": {kind.keep!r}')
-        self._by_name[kind.name] = kind
-        self._by_type[kind.struct] = kind
-        self._decoders[kind.name] = msgspec.msgpack.Decoder(kind.struct)
+            if kind.name in self._by_name or kind.struct in self._by_type:
+                raise ConfigError(f"kind {kind.name!r} or {kind.struct.__name__} is registered already")
+            self._by_name[kind.name] = kind
+            self._by_type[kind.struct] = kind
+            self._decoders[kind.name] = msgspec.msgpack.Decoder(kind.struct)
 
     def get(self, name: str) -> Kind | None:
         return self._by_name.get(name)
@@ -80,22 +72,14 @@ class Kinds:
         return kind
 
     def decoder(self, name: str) -> Callable[[bytes | memoryview], msgspec.Struct] | None:
-        """What turns payloads of a kind into items, raising what they provoke; None for an unknown kind."""
+        """Turns payloads of a kind into items; it may raise anything. None for an unknown kind."""
         decoder = self._decoders.get(name)
         return decoder.decode if decoder is not None else None
 
-    def decode(self, name: str, payload: bytes | memoryview) -> msgspec.Struct:
-        """The typed item; raises whatever the payload provokes, for the caller to name."""
-        item: msgspec.Struct = self._decoders[name].decode(payload)
-        return item
-
     @property
     def most_bytes(self) -> int:
-        """The largest item of any kind."""
+        """The limit of the kind with the largest items."""
         return max((kind.max_bytes for kind in self), default=0)
 
     def __iter__(self) -> Iterator[Kind]:
         return iter(self._by_name.values())
-
-    def __len__(self) -> int:
-        return len(self._by_name)

@@ -1,8 +1,8 @@
 """The exchange in the field: one thread calls `tick`, any thread may call the verbs.
 
-One lock guards all state, and the thread lets go of it after every few messages, so that `share` and
-`gather` wait for a few signature checks at most. `close` joins the thread. If the thread dies of a defect
-the next call raises `PeerError` with it as the cause, instead of a swarm that silently stands still.
+One lock guards all state, and the thread releases it after every few messages, so that `share` and `gather`
+wait for a few signature checks at most. `close` joins the thread; afterwards every verb raises `PeerError`.
+So do they if the thread died of a defect, with that as the cause: a swarm never stands still in silence.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
@@ -33,15 +33,18 @@ MESSAGES_PER_TICK = 32
 SAVE_EVERY = 60.0
 MEET_EVERY = 2.0
 
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
 
 class LiveExchange:
-    """An exchange with a thread of its own. Same verbs as `Exchange`; also a context manager.
+    """An exchange with its own thread. Same verbs as `Exchange`; also a context manager.
 
-    Its random numbers come from the operating system unless `rng` is given: the nonces of pulls must not be
-    foreseen by those who saw earlier ones.
+    Its random numbers come from the operating system unless `rng` is given: nobody may foresee the nonces of
+    pulls from earlier ones.
 
     With `accounts_path` the accounts are loaded from there, saved every minute and on `close`. With
-    `presence_path` that file says how many peers were heard of. `close` closes the transport as well.
+    `presence_path` that file says how many peers were heard. `close` closes the transport as well.
     """
 
     def __init__(
@@ -74,6 +77,7 @@ class LiveExchange:
         )
         self._lock = threading.Lock()
         self._ended = threading.Event()
+        self._closed = False
         self._failure: BaseException | None = None
         if self._accounts_path is not None:
             self.save_accounts()  # the epoch of this start, before anything is sent under it
@@ -94,28 +98,22 @@ class LiveExchange:
         return self._exchange.accounts
 
     def share(self, item: msgspec.Struct) -> Receipt:
-        with self._usable():
-            return self._exchange.share(item)
+        return self._call(self._exchange.share, item)
 
     def gather(self, limit: int | None = None) -> list[Received[Any]]:
-        with self._usable():
-            return self._exchange.gather(limit)
+        return self._call(self._exchange.gather, limit)
 
     def latest(self, kind: str) -> dict[NodeId, Received[Any]]:
-        with self._usable():
-            return self._exchange.latest(kind)
+        return self._call(self._exchange.latest, kind)
 
     def peers(self) -> dict[NodeId, Peer]:
-        with self._usable():
-            return self._exchange.peers()
+        return self._call(self._exchange.peers)
 
-    def credit(self, author: NodeId, place: Place, outcome: Credit, reason: str = "") -> None:
-        with self._usable():
-            self._exchange.credit(author, place, outcome, reason)
+    def credit(self, author: NodeId, place: Place, credit: Credit, reason: str = "") -> None:
+        self._call(self._exchange.credit, author, place, credit, reason)
 
     def figures(self) -> dict[str, int]:
-        with self._usable():
-            return self._exchange.figures()
+        return self._call(self._exchange.figures)
 
     def save_accounts(self) -> None:
         """Writes the accounts now; the file work happens outside the lock."""
@@ -125,8 +123,10 @@ class LiveExchange:
             write_accounts(self._accounts_path, content)
 
     def close(self) -> None:
-        """Sends what waits, ends the thread and the transport, saves the accounts; may be called twice."""
-        if self._ended.is_set():
+        """Sends waiting items, ends the thread and the transport, saves the accounts; may be called twice."""
+        with self._lock:
+            first, self._closed = not self._closed, True
+        if not first:
             return
         self._ended.set()
         self._thread.join()
@@ -144,15 +144,19 @@ class LiveExchange:
         except PeerError as second:
             if error is None:
                 raise
-            error.add_note(f"and then: {second}")  # what failed first is what people need to know
+            error.add_note(f"and then: {second}")  # people need to know the first failure
 
-    def _usable(self) -> threading.Lock:
-        if self._failure is not None:
-            raise PeerError(f"the exchange has stopped: {self._failure!r}") from self._failure
-        return self._lock
+    def _call(self, verb: Callable[Given, Result], *given: Given.args, **named: Given.kwargs) -> Result:
+        """Calls a verb under the lock, so that every item accepted before `close` is still sent."""
+        with self._lock:
+            if self._failure is not None:
+                raise PeerError(f"the exchange has stopped: {self._failure!r}") from self._failure
+            if self._closed:
+                raise PeerError("the exchange is closed: share and gather before close(), or open a new one")
+            return verb(*given, **named)
 
     def _introduce(self) -> None:
-        """Tells the transport who is there, so that a node that knew one address finds more neighbours."""
+        """Tells the transport which nodes are there, so that one that knew a single address finds more."""
         with self._lock:
             present = self._exchange.peers()
         self._exchange.transport.meet([end for peer in present.values() for end in peer.endpoints])

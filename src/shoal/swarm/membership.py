@@ -1,28 +1,43 @@
-"""Which swarm a frame belongs to, and who may write in it.
+"""Membership: which swarm a frame belongs to, who may write in it, and the line that invites to it.
 
 A swarm is a name and, optionally, a secret. Two values follow from them:
 
 - the *swarm id* stands in every header, so that frames of other swarms are dropped before any costly check;
-- the *domain tag* is signed in front of the header but never sent. With a secret it is known to members
-  only, so what an outsider signs is a signature of another message and fails the ordinary signature check:
-  no second MAC, no extra bytes, and a member's signature still names its author. Keys of small order, the
-  one way around this, are refused (`identity.usable_key`).
+- the *domain tag* is signed in front of the header but never sent. With a secret only members know it, so an
+  outsider's signature is one of another message and fails the ordinary check: no second MAC, no extra bytes,
+  and a member's signature still names its author. Keys of small order, the one way around this, are refused
+  (`identity.usable_key`).
 
 The secret is stretched (scrypt), because anyone who sees a frame can test guesses of it. It keeps writers
-out; it does not hide what is written. `allow`, a list of node ids, narrows the writers further.
+out; it does not hide the content. `allow`, a list of node ids, narrows the writers further.
+
+An invitation saves typing. It proves nothing and grants nothing by itself:
+
+    shoal://tcp/host:port/swarm-name          the address of one node, and the name of the swarm
+    shoal://tls/host:port/swarm-name?secret=… with the swarm's secret, for those who may have it
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
+from urllib.parse import quote, unquote
 
 from shoal.errors import ConfigError
-from shoal.swarm.identity import ID_BYTES, NodeId, id_bytes
+from shoal.swarm.identity import NodeId
+from shoal.swarm.transport.addresses import parse_address
 
 SWARM_ID_BYTES = 16
 DOMAIN = b"shoal frame 1\0"
+PREFIX = "shoal://"
+MOST_CHARACTERS = 1000
+_NODE_ID = re.compile(r"[a-z2-7]{32}")
+_INVITATION = re.compile(
+    r"shoal://(?P<scheme>tcp|tls|nats)/(?P<place>[^/?#\s]+)/(?P<swarm>[^/?#\s]+)(\?secret=(?P<secret>[^?#&\s]+))?"
+)
 
 
 @lru_cache(maxsize=256)
@@ -34,18 +49,14 @@ def _root(name: str, secret: str) -> bytes:
 
 
 def check_allowed(allow: Iterable[NodeId]) -> None:
-    """ConfigError names the first that is not a node id."""
+    """Raises a ConfigError that names the first that is not a node id."""
     for node in allow:
-        try:
-            correct = len(id_bytes(node)) == ID_BYTES and node == node.lower()
-        except ValueError:
-            correct = False
-        if not correct:
+        if not _NODE_ID.fullmatch(node):
             raise ConfigError(f"{node!r} in the allow-list is not a node id (32 letters a-z and digits 2-7)")
 
 
 class Membership:
-    """What makes a frame one of this swarm."""
+    """The marks of a frame of this swarm."""
 
     __slots__ = ("allow", "domain_tag", "name", "swarm_id")
 
@@ -63,3 +74,35 @@ class Membership:
 
     def allows(self, node: NodeId) -> bool:
         return not self.allow or node in self.allow
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """An address as people type it, the name of the swarm there, and its secret ("": it has none)."""
+
+    address: str
+    swarm: str
+    secret: str = ""
+
+    def __str__(self) -> str:
+        address = parse_address(self.address)
+        if address.scheme not in ("tcp", "tls", "nats"):
+            raise ConfigError(
+                f"{self.address} reaches no other machine: invite to tcp/host:port or tls/host:port"
+            )
+        text = f"{PREFIX}{address.scheme}/{address.host}:{address.port}/{quote(self.swarm, safe='')}"
+        return f"{text}?secret={quote(self.secret, safe='')}" if self.secret else text
+
+    def __repr__(self) -> str:
+        return f"Invitation({self.address!r}, {self.swarm!r}{', with a secret' if self.secret else ''})"
+
+
+def parse_invitation(text: str) -> Invitation:
+    """Reads an invitation; a ConfigError says what one looks like and never repeats the secret."""
+    found = _INVITATION.fullmatch(text) if len(text) <= MOST_CHARACTERS else None
+    if found is None:
+        raise ConfigError("this is not an invitation: it reads shoal://tcp/host:port/swarm-name")
+    scheme, place = found["scheme"], found["place"]
+    address = f"nats://{place}" if scheme == "nats" else f"{scheme}/{place}"
+    parse_address(address)  # raises if it is none
+    return Invitation(address, unquote(found["swarm"]), unquote(found["secret"] or ""))

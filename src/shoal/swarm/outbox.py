@@ -1,6 +1,8 @@
-"""The outbox: what was shared and waits to be sent, bounded, packed into frames of about 60 KB.
+"""The outbox: shared items that wait to be sent, and the sender of everything that a node signs.
 
-Of a kind that is kept as `latest` only the newest item waits. Registers go out before the log.
+Of a kind that is kept as `latest` only the newest item waits. Registers go out before the log, in frames of
+about 60 KB. The sender keeps below the quota that receivers apply, so that an honest node never exceeds it,
+and holds the frames that it sent, so that others can fetch them later.
 """
 
 from __future__ import annotations
@@ -10,17 +12,30 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import NamedTuple
 
+import msgspec
+
 from shoal.errors import ShareRefused
-from shoal.swarm.body import MOST_ITEMS, Entry
-from shoal.swarm.frame import FRAME_FILL_BYTES
+from shoal.swarm.authors import Author, Received, Register
+from shoal.swarm.beacon import BEACON_KIND, MOST_ENDPOINTS, MOST_ENTRIES, Beacon, Known, draw_vector
+from shoal.swarm.body import MOST_ITEMS, PackedItem, content_digest
+from shoal.swarm.codec import FRAME_FILL_BYTES, Draft
+from shoal.swarm.context import Context
+from shoal.swarm.frame import MOST_ON_A_ROLL, Frame, encode
+from shoal.swarm.identity import NodeId
 from shoal.swarm.kinds import Keep, Kind
+from shoal.swarm.pull import PULL_KIND, Pull
+from shoal.swarm.quota import Quota
 from shoal.swarm.settings import ExchangeSettings
+from shoal.swarm.window import Window
+
+PACE = 0.8
+"""The part of its byte quota that a node uses itself."""
 
 
 class Parcel(NamedTuple):
     """An item that waits, and its content digest."""
 
-    entry: Entry
+    item: PackedItem
     digest: bytes
 
 
@@ -45,40 +60,39 @@ class Outbox:
         return self._size >= FRAME_FILL_BYTES or len(self._log) >= MOST_ITEMS
 
     def add(self, kind: Kind, payload: bytes, digest: bytes, now: float) -> int:
-        """Takes an item; says how many were waiting before it."""
-        waiting = len(self)
+        """Takes an item; returns how many were waiting before it."""
+        waiting, settings = len(self), self._settings
+        parcel = Parcel(PackedItem(kind.name, payload), digest)
         if kind.keep == "latest":
             replaced = self._latest.pop(kind.name, None)
-            self._size -= len(replaced.entry.payload) if replaced else 0
-            self._latest[kind.name] = Parcel(Entry(kind.name, payload), digest)
-        elif (
-            waiting >= self._settings.outbox_items or self._size + len(payload) > self._settings.outbox_bytes
-        ):
+            self._size -= len(replaced.item.payload) if replaced else 0
+            self._latest[kind.name] = parcel
+        elif waiting >= settings.outbox_items or self._size + len(payload) > settings.outbox_bytes:
             raise ShareRefused(
                 f"{waiting} items ({self._size} bytes) wait to be sent, more than receivers would take: "
                 "share less, or raise the quotas of the whole swarm",
                 "full",
             )
         else:
-            self._log.append(Parcel(Entry(kind.name, payload), digest))
+            self._log.append(parcel)
         self._size += len(payload)
         if not waiting:
             self.since = now
         return waiting
 
     def next(self) -> tuple[Keep, list[Parcel]] | None:
-        """What the next frame should hold; it stays here until `sent`."""
+        """The content of the next frame; it stays here until `sent`."""
         if self._latest:
             return "latest", filled(self._latest.values())
         return ("log", filled(self._log)) if self._log else None
 
     def sent(self, keep: Keep, parcels: list[Parcel]) -> None:
         for parcel in parcels:
-            self._size -= len(parcel.entry.payload)
+            self._size -= len(parcel.item.payload)
             if keep == "log":
                 self._log.popleft()
             else:
-                del self._latest[parcel.entry.kind]
+                del self._latest[parcel.item.kind]
 
 
 def filled(parcels: Iterable[Parcel]) -> list[Parcel]:
@@ -86,8 +100,116 @@ def filled(parcels: Iterable[Parcel]) -> list[Parcel]:
     size = 0
     taken: list[Parcel] = []
     for parcel in islice(parcels, MOST_ITEMS):
-        size += len(parcel.entry.payload) + len(parcel.entry.kind) + 8
+        size += len(parcel.item.payload) + len(parcel.item.kind) + 8
         if taken and size > FRAME_FILL_BYTES:
             break
         taken.append(parcel)
     return taken
+
+
+class Sender:
+    """One node's own streams of items, beacons and pulls. `epoch` is their start, in microseconds."""
+
+    def __init__(self, context: Context, epoch: int, now: float) -> None:
+        self.epoch = epoch
+        self.own = context.authors.open(context.me)
+        self.outbox = Outbox(context.settings)
+        self._context = context
+        self._settings = context.settings
+        self._quota = Quota(context.settings, now)
+        self._numbers = {"log": 0, "latest": 0, "beacon": 0, "to": 0}
+        self._turn = 0
+        self._log, self._latest = Window(), Window()
+        state = self.own.open_epoch(epoch)
+        state.log, state.latest = self._log, self._latest
+
+    def flush(self, now: float) -> None:
+        """Sends waiting items, as far as the quota goes. Frames that leave together share a signature."""
+        self.outbox.since = now
+        batch: list[tuple[Keep, list[Parcel], Draft]] = []
+        while (filled := self.outbox.next()) is not None:
+            keep, parcels = filled
+            size = sum(len(parcel.item.payload) for parcel in parcels) + 512
+            if not self._quota.take(int(size / PACE), self._settings, now):
+                break
+            self.outbox.sent(keep, parcels)
+            items, digests = zip(*parcels, strict=True)
+            topic = f"{keep}/{self.own.shard}"
+            draft = Draft(self._number(keep), self._made_at(now), topic, items, digests)
+            batch.append((keep, parcels, draft))
+            if len(batch) == MOST_ON_A_ROLL:
+                self._send_items(batch, now)
+                batch = []
+        if batch:
+            self._send_items(batch, now)
+
+    def refresh(self, now: float) -> None:
+        """Shares registers again before they become too old to be taken."""
+        for name, register in self.own.registers.items():
+            if now - register.received.made_at > self._settings.ttl_seconds / 2:
+                kind = self._context.codec.kinds.get(name)
+                assert kind is not None
+                payload = encode(register.received.item)
+                self.outbox.add(kind, payload, content_digest(name, payload), now)
+
+    def beacon(self, now: float) -> None:
+        """Announces this node and the frames that it holds."""
+        self.own.heard_at = now
+        endpoints = self._context.transport.endpoints()[:MOST_ENDPOINTS]
+        beacon = Beacon(tuple(endpoint[:200] for endpoint in endpoints), self.vector())
+        self._send("beacon", f"beacon/{self.own.shard}", BEACON_KIND, beacon, now)
+
+    def pull(self, holder: NodeId, pull: Pull, now: float) -> None:
+        """Asks a holder for frames."""
+        self._send("to", f"to/{holder}", PULL_KIND, pull, now)
+
+    def vector(self) -> tuple[Known, ...]:
+        """The entries for authors of this node's own shard, those in good standing before newcomers."""
+        groups: tuple[list[Author], list[Author]] = ([], [])
+        for author in self._context.authors.recent():
+            if author.shard == self.own.shard and author is not self.own and author.epochs:
+                groups[author.node_id not in self._context.accounts.established].append(author)
+        self._turn += 1
+        in_turn: list[Author] = []
+        for group in groups:
+            turn = self._turn * (MOST_ENTRIES // 2) % max(1, len(group))
+            in_turn += group[turn:] + group[:turn]
+        return draw_vector(
+            self.own.known(self.epoch),
+            (author.known(author.epoch) for group in groups for author in group),
+            (author.known(epoch) for author in in_turn for epoch in sorted(author.epochs, reverse=True)),
+        )
+
+    def _send_items(self, batch: list[tuple[Keep, list[Parcel], Draft]], now: float) -> None:
+        context, span = self._context, self._settings.keep_frames
+        frames = context.codec.seal_all(context.identity, self.epoch, [draft for _, _, draft in batch])
+        for frame, (keep, parcels, _) in zip(frames, batch, strict=True):
+            if keep == "log":
+                self._log.mark(frame.seq, span)
+                context.authors.keep_log(self.own, frame)
+            else:
+                self._latest.mark(frame.seq, span)
+                for index, parcel in enumerate(parcels):
+                    context.authors.keep_register(self.own, self._register(frame, index, parcel, now))
+            context.transport.publish(frame.topic, frame.encode())
+
+    def _register(self, frame: Frame, index: int, parcel: Parcel, now: float) -> Register:
+        kind = parcel.item.kind
+        decode = self._context.codec.kinds.decoder(kind)
+        assert decode is not None, kind
+        item = decode(parcel.item.payload)
+        received = Received(frame.author, kind, item, frame.epoch, frame.seq, index, now, now, parcel.digest)
+        return Register(received, frame)
+
+    def _send(self, channel: str, topic: str, kind: str, item: msgspec.Struct, now: float) -> None:
+        context, packed = self._context, [PackedItem(kind, encode(item))]
+        seq, made_at = self._number(channel), self._made_at(now)
+        frame = context.codec.seal(context.identity, self.epoch, seq, made_at, topic, packed)
+        context.transport.publish(frame.topic, frame.encode())
+
+    def _number(self, channel: str) -> int:
+        self._numbers[channel] += 1
+        return self._numbers[channel]
+
+    def _made_at(self, now: float) -> int:
+        return max(int(now * 1e6), self.epoch)

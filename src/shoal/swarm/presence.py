@@ -1,4 +1,4 @@
-"""How many peers a node has heard of, in a small file beside its journal, for those who watch a run.
+"""Presence: the number of peers that a node has heard, in a small file for those who watch a run.
 
 No node reads it. It is replaced whole, and only when a number in it changes.
 """
@@ -20,7 +20,7 @@ MOST_BYTES = 1024
 
 
 class Saved(msgspec.Struct, frozen=True):
-    """`seen` since the node's start, `present` when it was written."""
+    """`seen` since the node's start, `present` when the file was written."""
 
     version: int
     seen: int
@@ -37,22 +37,21 @@ class Presence:
         self._written: Saved | None = None
 
     def note(self, present: Iterable[NodeId]) -> None:
-        """Takes in who is present now."""
-        count = 0
-        for node in present:
-            count += 1
+        """Takes in the nodes that are present now."""
+        nodes = list(present)
+        for node in nodes:
             if len(self._seen) < self._most:
                 self._seen.add(node)
-        saved = Saved(1, len(self._seen), count)
+        saved = Saved(1, len(self._seen), len(nodes))
         if saved != self._written:
-            # A full disk stops the node by its journal, which says so; a number for people need not.
+            # A full disk stops the node by its journal, which says so; this number need not.
             with contextlib.suppress(OSError):
                 replace_whole(self._path, msgspec.json.encode(saved))
                 self._written = saved
 
 
 def peers_seen(path: Path) -> int:
-    """The number in the file; 0 where there is none that can be understood."""
+    """The number in the file; 0 if there is none that can be understood."""
     try:
         with path.open("rb") as file:
             saved = msgspec.json.decode(file.read(MOST_BYTES), type=Saved)

@@ -1,6 +1,6 @@
-"""Why something that arrived was not taken, one name for each reason, in the order of the checks.
+"""Rejections: one name for each reason why a message was not taken, in the order of the checks.
 
-Guarantee: whatever bytes arrive, they become items or exactly one of these, and never an exception.
+Guarantee: any bytes that arrive become items or exactly one of these, and never an exception.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class Rejection(StrEnum):
-    """The reasons, cheap checks first. Only those in `OFFENCES` are held against an author."""
+    """The reasons, cheap checks first. Only those in `OFFENCES` count against an author."""
 
     OVERSIZE = "oversize"  # more bytes than any frame or bundle may have
     MALFORMED = "malformed"  # not the msgpack that the protocol prescribes
@@ -22,13 +22,13 @@ class Rejection(StrEnum):
     OWN = "own"  # claims to be from this node itself
     NOT_ALLOWED = "not allowed"  # the author is not on the allow-list
     UNFOLLOWED = "unfollowed"  # a shard that is not followed here
-    STALE = "stale"  # older than what is kept
+    STALE = "stale"  # older than frames may be
     FUTURE = "future"  # made later than clocks can differ
     OLD_EPOCH = "old epoch"  # before the author's last four starts
     DUPLICATE = "duplicate"  # this author, epoch and number was taken before
     OUT_OF_WINDOW = "out of window"  # further back than the stores reach
     MUTED = "muted"  # the author is muted for earlier offences
-    BUDGET = "budget"  # no signature check left in this moment
+    BUDGET = "budget"  # no signature check is left at this moment
     FORGED = "forged"  # the signature is not the author's
     ENCODING = "encoding"  # an unknown encoding, or compressed data that cannot be unpacked
     UNPACKED = "unpacked"  # would unpack to more than allowed
@@ -41,26 +41,38 @@ class Rejection(StrEnum):
     MISPLACED = "misplaced"  # a kind that does not belong under this topic
 
 
-OFFENCES = frozenset(
+OFFENCES = frozenset({Rejection.QUOTA, Rejection.ITEM_SIZE, Rejection.MISTYPED, Rejection.MISPLACED})
+"""Faults that only the author can have caused: they are found after its signature and the digest held. Anyone
+on the way can swap a body, so one that cannot be read or has a wrong digest is nobody's fault."""
+
+HOLDERS_FAULT = frozenset(
     {
-        Rejection.QUOTA,
-        Rejection.ITEM_SIZE,
-        Rejection.MISTYPED,
-        Rejection.MISPLACED,
+        Rejection.OVERSIZE,
+        Rejection.MALFORMED,
+        Rejection.UNASKED,
+        Rejection.VERSION,
+        Rejection.SWARM,
+        Rejection.KEY,
+        Rejection.TOPIC,
+        Rejection.FORGED,
+        Rejection.ENCODING,
+        Rejection.UNPACKED,
+        Rejection.BODY,
+        Rejection.ITEM_COUNT,
+        Rejection.DIGEST,
     }
 )
-"""What only the author itself can have caused: everything found after its signature and the digest held.
-A body can be swapped by anyone on the way, so one that cannot be read or has a wrong digest is nobody's."""
+"""Faults of a frame in an answer that neither its author nor this node can have caused."""
 
 
 class Tally:
-    """How often each thing happened: rejections by reason, and what was taken."""
+    """Counts of rejections by reason, and of accepted frames and items."""
 
     __slots__ = ("accepted", "items", "rejected", "repeated", "unknown_kinds")
 
     def __init__(self) -> None:
         self.accepted = 0  # frames
-        self.items = 0  # items that reached the pool
+        self.items = 0  # items that reached the inbox
         self.repeated = 0  # items whose content was known
         self.unknown_kinds = 0
         self.rejected: Counter[Rejection] = Counter()

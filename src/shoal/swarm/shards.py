@@ -1,6 +1,6 @@
-"""Which authors a node follows: all of them in a small swarm, a few shards of them in a large one.
+"""Shards: which authors a node follows. All of them in a small swarm, a few shards of them in a large one.
 
-An author's shard is a hash of its key, so nobody needs to agree on anything. Every node follows its own
+An author's shard is a hash of its key, so the nodes need not agree on anything. Every node follows its own
 shard, whose authors keep each other's log complete, and a few others drawn at random, one of which is
 exchanged now and then.
 """
@@ -17,14 +17,12 @@ def shard_of(author: NodeId, shards: int) -> int:
     """The shard of an author among `shards`."""
     if shards == 1:
         return 0
-    return (
-        int.from_bytes(blake2b(author.encode("ascii"), digest_size=8, person=b"shoal shard").digest(), "big")
-        % shards
-    )
+    digest = blake2b(author.encode("ascii"), digest_size=8, person=b"shoal shard").digest()
+    return int.from_bytes(digest, "big") % shards
 
 
 class Following:
-    """The shards that are followed now. `shards` is the number of all, `wanted` of those to follow."""
+    """The shards that are followed now: `wanted` of `number`, or all of them up to `all_until` authors."""
 
     __slots__ = ("_rng", "_until", "_wanted", "home", "number", "shards")
 
@@ -52,11 +50,11 @@ class Following:
         estimate = authors_heard * self.number / len(self.shards)
         if self.everything and estimate > self._until:
             self.shards = self._draw()
-            return True
-        if not self.everything and estimate < 0.7 * self._until:
+        elif not self.everything and estimate < 0.7 * self._until:
             self.shards = frozenset(range(self.number))
-            return True
-        return False
+        else:
+            return False
+        return True
 
     def redraw(self) -> bool:
         """Exchanges one of the followed shards, never the own one, for another."""

@@ -1,14 +1,14 @@
 """Watchdog: notices that the connection is half dead and asks for a new one.
 
-Two signs, and only what was proven counts.
+There are two signs, and only proofs count.
 
 - The push path from a living author is broken: at least three of its frames had to be fetched since the last
   one that came by itself, and by the author's own clock they span more than the waiting time. So a single
-  loss, a quiet author or a claim that nobody can back never closes a connection.
-- Nobody answers: for the waiting time none of at least six pulls brought an answer, and among those that
-  failed are probes: requests for what an honest holder has, to nodes that are heard, drawn at random, those
-  in good standing first. Liars cause pulls that nobody can answer, but one honest answer clears the
-  connection, so they would have to be everyone who is drawn.
+  loss, a quiet author or a claim without proof never closes a connection.
+- Nobody answers: for the waiting time none of at least six pulls brought an answer. Some of these are probes:
+  they ask nodes that are heard, drawn at random, those in good standing first, for frames that an honest
+  holder has. Liars cause pulls that nobody can answer, but one honest answer clears the connection, so all
+  drawn nodes would have to be liars.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from dataclasses import dataclass, field
 from math import inf
 
 from shoal.swarm.authors import Author
-from shoal.swarm.beacon import alive_within, watchdog_waits
+from shoal.swarm.beacon import ALIVE_PERIODS, watchdog_waits
 from shoal.swarm.identity import NodeId
 
 FETCHED = 3
 HOLDERS = 2
 DOUBTFUL, UNANSWERED = 3, 6
-"""So many pulls without an answer, and probes are sent; so many, probes among them, and nobody answers."""
+"""Pulls without an answer after which probes are sent, and after which, probes included, nobody answers."""
 SHORTEST, LONGEST = 30.0, 120.0
 HEALTHY = 60.0
 
@@ -43,14 +43,14 @@ class Watchdog:
         self._last_suspicion = 0.0
 
     def wait(self, until: float) -> None:
-        """Does nothing before that time: this node itself was away."""
+        """Suspects nobody before that time, because this node itself was away."""
         self._fire_at = 0.0
         self._not_before = max(self._not_before, until)
 
     def check(self, authors: Iterable[Author], unanswered: bool, now: float, period: float) -> bool:
-        """True when the connection should be opened anew, at once. `unanswered`: see `Unanswered.broken`."""
+        """Whether to open the connection anew at once. `unanswered`: see `Unanswered.broken`."""
         patience = watchdog_waits(period)
-        recent = alive_within(period) if self._fire_at == 0.0 else patience
+        recent = ALIVE_PERIODS * period if self._fire_at == 0.0 else patience
         if not unanswered and not any(suspect(author, now, patience, recent) for author in authors):
             self._fire_at = 0.0
             if now - self._last_suspicion > HEALTHY:
@@ -60,7 +60,7 @@ class Watchdog:
         if now < self._not_before:
             return False
         if self._fire_at == 0.0:
-            # A random wait, so that not everyone who lost the same link reopens in the same moment.
+            # A random wait, so that not all who lost the same link reopen at the same moment.
             self._fire_at = now + self._rng.uniform(0.0, patience / 2)
             return False
         if now < self._fire_at:
@@ -83,14 +83,14 @@ def suspect(author: Author, now: float, patience: float, recent: float) -> bool:
 
 @dataclass(slots=True)
 class Unanswered:
-    """What came of the pulls that were sent since anyone last answered one; a new object after each answer,
-    also a useless one: it had the right nonce, so both directions work."""
+    """The pulls that failed since the last answer. Each answer, also a useless one, starts a new object: it
+    had the right nonce, so both directions work."""
 
     failed: int = 0
     since: float = inf
     probed: bool = False
-    vouched: bool = False  # among those who did not answer is one in good standing
-    not_before: float = 0.0  # of the next probes, whatever comes of these
+    vouched: bool = False  # a node in good standing did not answer
+    not_before: float = 0.0  # of the next probes
     holders: set[NodeId] = field(default_factory=set)
 
     def fail(self, holder: NodeId, established: bool, asked_at: float, probe: bool) -> None:
@@ -112,5 +112,5 @@ class Unanswered:
         )
 
     def broken(self, now: float, period: float) -> bool:
-        """Whether nobody answers, not even those who were probed."""
+        """Whether nobody answers, not even the probed nodes."""
         return self.probed and self.failed >= UNANSWERED and now - self.since > watchdog_waits(period)

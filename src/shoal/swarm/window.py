@@ -1,7 +1,7 @@
-"""Which numbers of a stream have been seen: a bit for each of the last few hundred.
+"""Windows: which numbers of a stream were seen, a bit for each of the last few hundred.
 
-Guarantee: constant memory, and the answer depends only on the set of numbers marked, never on their
-order, as long as they lie within `span` of the newest.
+Guarantee: constant memory, and the answer depends only on the set of marked numbers, never on their order, as
+long as they lie within `span` of the newest.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Window:
         self._tidy()
 
     def settle(self, number: int) -> None:
-        """Closes all gaps up to `number`: nothing there is worth asking for."""
+        """Closes all gaps up to `number`, which are no longer worth asking for."""
         if number > self.newest:
             self.newest, self._bits = number, 0
         self.floor = max(self.floor, number)
@@ -44,13 +44,13 @@ class Window:
 
     def missing(self, claimed: int, span: int, limit: int) -> list[int]:
         """Numbers up to `claimed` that were not seen and lie within `span`, newest first. Of more than
-        `limit`, half are the oldest: these are about to fall out of others' stores, while many
-        of the newest may only be under way."""
+        `limit`, half are the oldest: they are about to fall out of others' stores, while many of the newest
+        may only be under way."""
         lowest = max(self.floor, max(claimed, self.newest) - span)
         if claimed <= lowest or limit < 1:
             return []
-        # Bit i stands for the number claimed - i, and is set where that is missing.
-        ahead = min(claimed - self.newest, span)  # who claims a billion must not make us shift by that much
+        # Bit i stands for the number claimed - i, and is set if that is missing.
+        ahead = min(claimed - self.newest, span)  # a claim of a billion must not shift by that much
         seen = self._bits << ahead if ahead > 0 else self._bits >> -ahead
         gaps = ~seen & ((1 << (claimed - lowest)) - 1)
         count = gaps.bit_count()
@@ -68,10 +68,14 @@ class Window:
 
     @property
     def behind(self) -> int:
-        """Where there is a gap: a bit for each of the 62 numbers before the newest, that one first."""
+        """If there is a gap, a bit for each of the 62 numbers before the newest, the nearest first."""
         return self._bits >> 1 & BEHIND if self.contiguous < self.newest else 0
 
     def _tidy(self) -> None:
         reach = (1 << (self.newest - self.floor)) - 1
         self._bits &= reach
         self.contiguous = self.newest - (self._bits ^ reach).bit_length()
+
+
+EMPTY = Window()
+"""A stream without any seen number, for reading only."""

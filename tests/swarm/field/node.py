@@ -43,8 +43,8 @@ def silences(exchange: Exchange, now: float) -> dict[str, float]:
     """Seconds since a frame of each author came by itself instead of being fetched."""
     return {
         author.node_id: round(now - author.pushed_at, 1)
-        for author in exchange._authors
-        if author.pushed_at and author is not exchange._own
+        for author in exchange._context.authors
+        if author.pushed_at and author is not exchange._sender.own
     }
 
 

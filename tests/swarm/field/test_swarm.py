@@ -47,7 +47,7 @@ def test_32_nodes_started_in_random_order_have_all_messages_also_one_that_was_ki
 
 
 def kill_and_restart(field: Field, name: str) -> None:
-    """A killed node comes back with its key, and has again what was published before, meanwhile and since."""
+    """A killed node comes back with its key, and gets all items again, published before, meanwhile and since."""
     victim = field.nodes[name]
     before = victim.line
     victim.kill()
@@ -67,7 +67,7 @@ def kill_and_restart(field: Field, name: str) -> None:
 def test_who_never_gathers_neither_holds_up_the_others_nor_grows(place: Path) -> None:
     with Field() as field:
         for number in range(4):
-            more = {"lazy": True, "settings": {"pool_bytes": 1 << 20}} if number == 3 else {}
+            more = {"lazy": True, "settings": {"inbox_bytes": 1 << 20}} if number == 3 else {}
             where = {"runtime": str(place / "run"), "every": 0.25, "size": 60_000}
             field.add(f"n{number}", options(place, f"n{number}", **where, **more))
         field.wait_met(20)

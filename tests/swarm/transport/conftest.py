@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from shoal.swarm.transport import TlsFiles, Transport, neighbours, open_transport
+from shoal.swarm.transport.certificates import create_authority, issue_certificate
 from shoal.swarm.transport.memory import MemoryHub
-from shoal.swarm.transport.tls import create_authority, issue_certificate
 
 ENGINES = ("memory", "zenoh-unix", "zenoh-tcp", "zenoh-clients", "zenoh-tls", "nats")
 
@@ -47,7 +47,7 @@ class Swarm:
         return node
 
     def meet(self, *nodes: Transport, topic: str = "hello") -> None:
-        """Returns when all of these nodes, subscribed to the topic, hear each other, with empty inboxes."""
+        """Returns when all of these nodes, subscribed to the topic, hear each other, with empty queues."""
         heard: list[set[bytes]] = [set() for _ in nodes]
 
         def met() -> bool:

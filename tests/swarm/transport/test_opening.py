@@ -12,7 +12,7 @@ import pytest
 
 from shoal.errors import ConfigError
 from shoal.swarm.transport import TlsFiles, Transport, local, neighbours, open_transport
-from shoal.swarm.transport.tls import create_authority, issue_certificate
+from shoal.swarm.transport.certificates import create_authority, issue_certificate
 from tests.swarm.transport.conftest import eventually, free_port
 
 
@@ -78,7 +78,7 @@ def test_only_members_with_a_certificate_of_the_authority_get_in(
 
     from shoal.swarm.transport.neighbours import Draw
     from shoal.swarm.transport.zenoh import ZenohTransport
-    from shoal.swarm.transport.zenoh_settings import settings
+    from shoal.swarm.transport.zenoh_session import settings
 
     monkeypatch.setattr(neighbours, "LISTEN_FIRST_SECONDS", (0.0, 0.0))
     host = open_transport("zenoh", swarm="s", node_id="host", listen=["127.0.0.1:0"], tls=certificates)

@@ -11,8 +11,9 @@ import json
 from pathlib import Path
 
 from shoal.swarm.beacon import Beacon, Known
-from shoal.swarm.body import Entry, content_digest
-from shoal.swarm.frame import Bundle, Codec, Draft, Frame, encode
+from shoal.swarm.body import PackedItem, content_digest
+from shoal.swarm.codec import Codec, Draft
+from shoal.swarm.frame import Bundle, Frame, encode
 from shoal.swarm.identity import Identity, id_bytes
 from shoal.swarm.kinds import Kinds
 from shoal.swarm.membership import Membership
@@ -43,18 +44,20 @@ def vectors() -> dict[str, object]:
             "message": frame.encode().hex(),
         }
 
-    def seal(membership: Membership, seq: int, topic: str, entries: list[Entry]) -> Frame:
+    def seal(membership: Membership, seq: int, topic: str, entries: list[PackedItem]) -> Frame:
         return Codec(membership, Kinds()).seal(identity, EPOCH, seq, MADE_AT, topic, entries)
 
     def draft(seq: int, payload: bytes) -> Draft:
-        entry = Entry("rollout", payload)
+        entry = PackedItem("rollout", payload)
         return Draft(seq, MADE_AT, "log/0", [entry], [content_digest(entry.kind, payload)])
 
     item = encode([7, "text"])
     together = Codec(open_swarm, Kinds()).seal_all(
         identity, EPOCH, [draft(2, item), draft(3, encode([9, "last"]))]
     )
-    log = seal(open_swarm, 1, "log/0", [Entry("rollout", item), Entry("rollout", encode([8, "more"]))])
+    log = seal(
+        open_swarm, 1, "log/0", [PackedItem("rollout", item), PackedItem("rollout", encode([8, "more"]))]
+    )
     beacon = Beacon(("tcp/192.0.2.1:7447",), (Known(raw, EPOCH, 1, 2, 3, 4),))
     pull = Pull(bytes(range(16)), (Want(raw, EPOCH, (3, 2), True),))
     return {
@@ -80,10 +83,14 @@ def vectors() -> dict[str, object]:
             "log of two items": describe(log),
             "first of two under one signature": describe(together[0]),
             "second of two under one signature": describe(together[1]),
-            "log with a secret": describe(seal(closed_swarm, 2, "log/0", [Entry("rollout", item)])),
-            "register": describe(seal(open_swarm, 1, "latest/0", [Entry("champion", encode(["MOV 0, 1"]))])),
-            "beacon": describe(seal(open_swarm, 1, "beacon/0", [Entry("beacon", encode(beacon))])),
-            "pull": describe(seal(open_swarm, 1, f"to/{identity.node_id}", [Entry("pull", encode(pull))])),
+            "log with a secret": describe(seal(closed_swarm, 2, "log/0", [PackedItem("rollout", item)])),
+            "register": describe(
+                seal(open_swarm, 1, "latest/0", [PackedItem("champion", encode(["MOV 0, 1"]))])
+            ),
+            "beacon": describe(seal(open_swarm, 1, "beacon/0", [PackedItem("beacon", encode(beacon))])),
+            "pull": describe(
+                seal(open_swarm, 1, f"to/{identity.node_id}", [PackedItem("pull", encode(pull))])
+            ),
         },
         "bundle": encode(Bundle(bytes(range(16)), [log.encode()])).hex(),
     }

@@ -1,6 +1,6 @@
-"""Transports: what moves bytes between nodes. `open_transport` opens the one that a command line asks for.
+"""Transports move bytes between nodes. `open_transport` opens the one that a command line asks for.
 
-The engines are imported when they are opened, so that importing this package costs nothing.
+An engine is imported when it is opened, so that importing this package costs nothing.
 """
 
 from __future__ import annotations
@@ -32,15 +32,19 @@ def check_transport(
     advertise: Sequence[str] = (),
     tls: TlsFiles | None = None,
 ) -> None:
-    """Raises the ConfigError that `open_transport` would raise; nothing is opened."""
+    """Raises the ConfigError that `open_transport` would raise, without opening anything."""
     if tls is not None:
         tls.check()
     if name == "nats":
         _nats_servers(listen, join)
-    else:
-        _check_engine(name)
+    elif name == "zenoh":
         for text in (*listen, *join, *advertise):
-            _checked(text, tls)
+            node_address(text, tls)
+    else:
+        known = (
+            "the memory transport exists inside one process only" if name == "memory" else "it is not known"
+        )
+        raise ConfigError(f'transport "{name}": {known}; use "zenoh" or "nats"')
 
 
 def open_transport(
@@ -60,18 +64,19 @@ def open_transport(
     - Without `listen` and `join`, Zenoh nodes of one user on one machine find each other by themselves, in
       the user's runtime folder or in `runtime`.
     - `listen` are addresses where others can reach this node, `join` addresses of some nodes of the swarm. A
-      node that only joins dials out and needs no open port. `advertise` is what others are told to dial,
-      where that differs from `listen` (a public name, a forwarded port).
+      node that only joins dials out and needs no open port. `advertise` are the addresses that others are
+      told to dial if they differ from `listen` (a public name, a forwarded port).
     - For "nats", `join` are the servers.
     - With `tls`, every connection is mutual TLS and nothing else is dialled or accepted.
 
-    Raises ConfigError for what cannot work as given and PeerError where the engine cannot start.
+    Raises ConfigError if something cannot work as given and PeerError if the engine cannot start.
     """
-    if tls is not None:
-        tls.check()
+    check_transport(name, listen=listen, join=join, advertise=advertise, tls=tls)
     if name == "nats":
-        return _open_nats(swarm, node_id, listen, join, tls)
-    _check_engine(name)
+        from shoal.swarm.transport.nats import NatsTransport
+
+        servers = [str(address) for address in _nats_servers(listen, join)]
+        return NatsTransport(servers, swarm=swarm, name=node_id, tls=tls)
 
     from shoal.swarm.transport.local import LocalNeighbours
     from shoal.swarm.transport.neighbours import Neighbours, NetworkNeighbours
@@ -81,7 +86,7 @@ def open_transport(
     neighbours: Neighbours
     if listen or join:
         listens, joins, advertised = (
-            [_checked(text, tls) for text in texts] for texts in (listen, join, advertise)
+            [node_address(text, tls) for text in texts] for texts in (listen, join, advertise)
         )
         neighbours = NetworkNeighbours(listens, joins, advertised, rng)
     else:
@@ -89,15 +94,8 @@ def open_transport(
     return ZenohTransport(neighbours, swarm=swarm, rng=rng, tls=tls)
 
 
-def _check_engine(name: str) -> None:
-    if name != "zenoh":
-        known = (
-            "the memory transport exists inside one process only" if name == "memory" else "it is not known"
-        )
-        raise ConfigError(f'transport "{name}": {known}; use "zenoh" or "nats"')
-
-
-def _checked(text: str, tls: TlsFiles | None) -> Address:
+def node_address(text: str, tls: TlsFiles | None) -> Address:
+    """The address of a Shoal node; ConfigError unless it fits the presence or absence of certificates."""
     address = parse_address(text, secure=tls is not None)
     if address.scheme == "nats":
         raise ConfigError(f'address {text!r} is a NATS server; choose the transport "nats" for it')
@@ -108,15 +106,6 @@ def _checked(text: str, tls: TlsFiles | None) -> Address:
     if address.scheme == "tcp" and tls is not None:
         raise ConfigError(f"address {text!r} is plain TCP, but certificates are given; write tls/…")
     return address
-
-
-def _open_nats(
-    swarm: str, node_id: str, listen: Sequence[str], join: Sequence[str], tls: TlsFiles | None
-) -> Transport:
-    from shoal.swarm.transport.nats import NatsTransport
-
-    addresses = _nats_servers(listen, join)
-    return NatsTransport([str(address) for address in addresses], swarm=swarm, name=node_id, tls=tls)
 
 
 def _nats_servers(listen: Sequence[str], join: Sequence[str]) -> list[Address]:

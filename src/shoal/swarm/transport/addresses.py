@@ -1,11 +1,11 @@
-"""The addresses that people type and that beacons carry, and what each of them means.
+"""Addresses, as people type them and as beacons carry them.
 
     tcp/host:port  tls/host:port  host:port      a Shoal node; without a scheme TLS if certificates are given
     unixsock-stream/PATH  unix/PATH              a Shoal node on this machine
     nats://host:port                             a NATS server
 
-Parsing is strict, because an engine reads more into an address than a place: Zenoh endpoints may carry
-options after `?` and `#`, and an address may come from a stranger's beacon.
+Parsing is strict: an address may come from a stranger's beacon, and a Zenoh endpoint may carry options after
+`?` and `#`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Scheme = Literal["tcp", "tls", "unixsock-stream", "nats"]
 DEFAULT_PORT = 7447
 NATS_PORT = 4222
 MOST_SOCKET_PATH_BYTES = 107
-"""What the kernel takes as the path of a Unix socket (108 with the final zero)."""
+"""The longest path of a Unix socket that the kernel takes (108 with the final zero)."""
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\]")
 _PATH = re.compile(r"/[^\x00-\x1f?#;]+")
@@ -48,15 +48,13 @@ class Address:
 
     @property
     def is_wildcard(self) -> bool:
-        """Whether it means "every interface": good to listen on, of no use to others."""
+        """Whether it means "every interface", which others cannot dial."""
         return self.host in ("0.0.0.0", "[::]")
 
 
 def parse_address(text: str, *, secure: bool = False) -> Address:
-    """The address that `text` means; `secure` says whether host:port is short for tls/ instead of tcp/.
-
-    Raises ConfigError with what was found and what to write instead.
-    """
+    """Parses an address; `secure` says whether host:port is short for tls/ instead of tcp/. A ConfigError
+    says what was found and what to write instead."""
     text = text.strip()
     if text.startswith("nats://"):
         return _parse_nats(text)

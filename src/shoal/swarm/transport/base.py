@@ -1,21 +1,37 @@
-"""What a transport is: it moves bytes between nodes, best effort, and never blocks its caller.
+"""The transport protocol: it moves bytes between nodes, best effort, and never blocks its caller.
 
-A message may be lost, delayed, duplicated or reordered, and it may come under a wrong topic: whoever
-receives it decides by its content alone. Everything above (signatures, repair, quotas) is the same for
-every transport, and one contract test-suite holds for all of them.
+A message may be lost, delayed, duplicated or reordered, and it may arrive under a wrong topic: the receiver
+decides by its content alone. Signatures, repair and quotas are the same above every transport, and one
+contract test-suite holds for all transports.
 
-Topics are short slash-separated words, e.g. "log/3", "latest", "beacon", "to/<node id>". A directed
-message is a message on the topic that only its receiver subscribes to.
+A topic is a few words with slashes between them, e.g. "log/3", "latest/0", "beacon/3", "to/<node id>". Only
+one node subscribes to a "to/…" topic, so a message there is directed to that node.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 MOST_MESSAGE_BYTES = 1 << 20
-"""Larger messages are refused by `publish` and dropped on arrival."""
+"""`publish` refuses larger messages, and larger ones that arrive are dropped."""
+
+_TOPIC = re.compile(r"[A-Za-z0-9_-]{1,64}(?:/[A-Za-z0-9_-]{1,64}){0,7}")
+
+
+def is_topic(topic: str) -> bool:
+    """Whether `topic` is up to eight words of letters, digits, `_` and `-`, with slashes between them."""
+    return _TOPIC.fullmatch(topic) is not None
+
+
+def short_hash(text: str) -> str:
+    """16 hexadecimal digits that stand for `text` in an engine's keys and in file names. People may name a
+    swarm as they like, but engines give a meaning to `*`, `.`, `/`, `$` and spaces, and the path of a Unix
+    socket is short."""
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,38 +39,38 @@ class TransportStats:
     """Counters since the transport was opened."""
 
     published: int = 0
-    refused: int = 0  # publish() returned False: outbox full, or the message too large
+    refused: int = 0  # publish() returned False: too much waits to be sent, or the message is too large
     arrived: int = 0
-    overflowed: int = 0  # arrived while the inbox was full: the oldest was dropped
+    overflowed: int = 0  # arrived while the incoming queue was full: the oldest message was dropped
     reopened: int = 0
     lost: int = 0  # accepted by publish(), but the engine failed to take it
 
 
 class Transport(Protocol):
-    """One node's access to a swarm. All methods may be called from one thread at a time, none blocks."""
+    """One node's access to a swarm. One thread at a time may call its methods, and none of them blocks."""
 
     def publish(self, topic: str, message: bytes) -> bool:
-        """Hands a message over for all subscribers of `topic`; False where it was refused and counted."""
+        """Hands a message over for all subscribers of `topic`; False if it was refused, which is counted."""
 
     def subscribe(self, topics: frozenset[str]) -> None:
         """Replaces the set of topics whose messages arrive here. A node never gets its own messages."""
 
     def collect(self, limit: int = 1024) -> list[bytes]:
-        """What has arrived since the last call, oldest first, at most `limit` messages."""
+        """The messages that arrived since the last call, oldest first, at most `limit`."""
 
     def endpoints(self) -> Sequence[str]:
-        """Addresses at which others can reach this node, for its beacon; empty where that has no meaning."""
+        """Addresses at which others can reach this node, for its beacon; empty if it has none."""
 
     def meet(self, neighbours: Sequence[str]) -> None:
-        """Tells endpoints of others who are present, to draw from whenever neighbours are drawn next: a node
-        that joined by one address finds its place among them. Transports without neighbours do nothing."""
+        """Takes endpoints of present nodes, to draw neighbours from next time: a node that joined by one
+        address finds its place among them. Transports without neighbours do nothing."""
 
     def reopen(self, neighbours: Sequence[str]) -> None:
-        """Starts to close and open the connection anew, with these endpoints to draw neighbours from (empty:
-        as before). Returns at once; messages published meanwhile may be lost. The remedy against half-dead
+        """Starts to close and open the connection anew, with neighbours drawn from these endpoints (empty:
+        as before). Returns at once; messages published meanwhile may be lost. This cures half-dead
         connections; transports that cannot have them do nothing."""
 
     def stats(self) -> TransportStats: ...
 
     def close(self) -> None:
-        """Ends the connection; returns within a bounded time, and further calls do nothing."""
+        """Ends the connection within a bounded time; further calls do nothing."""

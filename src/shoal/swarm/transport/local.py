@@ -5,9 +5,9 @@ Every node of a swarm owns two files in `<runtime folder>/shoal/<swarm>/` (mode 
     <node>.node   locked (flock) for as long as the process lives; says "router" or "client"
     <node>.sock   where a router listens
 
-The kernel drops the lock of a killed process, also of one that was killed with -9, and keeps that of a frozen
-one: whoever draws neighbours removes the files of the dead and never those of the living. Joining happens
-one at a time (`.guard`), so that of two nodes that start together the second sees the first.
+The kernel drops the lock of a process that dies, also by kill -9, and keeps that of a frozen one. So a node
+that draws neighbours removes the files of the dead and never those of the living. Nodes join one at a time
+(`.guard`), so that of two that start together the second sees the first.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from typing import Literal
 
 from shoal.errors import ConfigError
 from shoal.swarm.transport.addresses import MOST_SOCKET_PATH_BYTES
+from shoal.swarm.transport.base import short_hash
 from shoal.swarm.transport.neighbours import CLIENT_ENDPOINTS, LINKS, Draw
-from shoal.swarm.transport.topics import short_hash
 
 MOST_ROUTERS = 32
 """Further nodes are clients: above about 64 routers the exchange of link states takes the machine."""
 GUARD_SECONDS = 2.0
-"""How long to wait for one's turn to join. A process frozen in its turn must not keep everybody out."""
+"""How long a node waits for its turn to join. A process frozen in its turn must not keep others out."""
 CLAIM_SECONDS = 3.0
-"""How long to wait for a predecessor with the same node id to be gone."""
+"""How long a node waits for a predecessor with the same node id to end."""
 
 
 class LocalNeighbours:
@@ -47,9 +47,7 @@ class LocalNeighbours:
 
     def draw(self) -> Draw:
         with self._guard():
-            routers = [
-                name for name, role in self._living().items() if role == "router" and name != self._name
-            ]
+            routers = self._other_routers()
             self._router = len(routers) < MOST_ROUTERS
             mode: Literal["router", "client"] = "router" if self._router else "client"
             os.pwrite(self._lock, mode.encode(), 0)
@@ -58,14 +56,10 @@ class LocalNeighbours:
         return Draw(mode, listen, tuple(self._endpoint(name) for name in drawn))
 
     def learn(self, endpoints: Sequence[str]) -> None:
-        pass  # the folder knows best who is there
+        pass  # the folder says who is there
 
     def has_others(self, draw: Draw) -> bool:
-        living = self._living()
-        return any(
-            role == "router" and name != self._name and self._endpoint(name) not in draw.connect
-            for name, role in living.items()
-        )
+        return any(self._endpoint(name) not in draw.connect for name in self._other_routers())
 
     def endpoints(self) -> Sequence[str]:
         return (self._endpoint(self._name),) if self._router else ()
@@ -80,7 +74,7 @@ class LocalNeighbours:
         return f"unixsock-stream/{self._folder / name}.sock"
 
     def _claim(self, node_id: str) -> int:
-        """The locked descriptor of this node's file; taken from a dead predecessor if need be."""
+        """The locked descriptor of this node's file; taken over from a dead predecessor."""
         path = self._folder / f"{self._name}.node"
         deadline = time.monotonic() + CLAIM_SECONDS
         while True:
@@ -88,7 +82,7 @@ class LocalNeighbours:
             if _lock(descriptor) and _is_still(path, descriptor):
                 self._remove(self._name, but=path)
                 return descriptor
-            # Held by a living node, or for a moment by one who looks whether its owner lives, or removed.
+            # A living node holds it, or for a moment one that looks whether its owner lives; or it is gone.
             os.close(descriptor)
             if time.monotonic() > deadline:
                 raise ConfigError(
@@ -97,27 +91,29 @@ class LocalNeighbours:
                 )
             time.sleep(0.02)
 
-    def _living(self) -> dict[str, str]:
-        """Name and role of every living node; what dead ones left is removed."""
-        living = {}
+    def _other_routers(self) -> list[str]:
+        """The names of all other living routers. Removes the files of dead nodes."""
+        routers = []
         for path in sorted(self._folder.glob("*.node")):
             name = path.stem
+            if name == self._name:
+                continue
             try:
                 descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
             except FileNotFoundError:
                 continue
             try:
-                if name != self._name and _lock(descriptor):
+                if _lock(descriptor):
                     if _is_still(path, descriptor):
                         self._remove(name)
-                else:
-                    living[name] = os.pread(descriptor, 16, 0).decode("ascii", "replace")
+                elif os.pread(descriptor, 16, 0) == b"router":
+                    routers.append(name)
             finally:
                 os.close(descriptor)
-        return living
+        return routers
 
     def _remove(self, name: str, but: Path | None = None) -> None:
-        """Removes a node's files; only for who holds its lock."""
+        """Removes a node's files; its lock must be held."""
         for ending in (".sock", ".sock.lock", ".node"):  # the engine adds .sock.lock
             path = self._folder / f"{name}{ending}"
             if path != but:
@@ -136,15 +132,15 @@ class LocalNeighbours:
 
 
 def swarm_folder(swarm: str, runtime: Path | None = None) -> Path:
-    """The private folder of a swarm's sockets, made if need be."""
+    """The private folder of a swarm's sockets, made if it is missing."""
     if os.name != "posix":
         raise ConfigError(
-            "nodes find each other by Unix sockets here only; use --listen 127.0.0.1:7447 and --join"
+            "this system has no Unix sockets for nodes to meet at; use --listen 127.0.0.1:7447 and --join"
         )
-    folder = runtime if runtime is not None else _runtime_folder()
-    for path in (folder, folder / short_hash(swarm)):
+    parent = runtime if runtime is not None else _runtime_folder()
+    folder = parent / short_hash(swarm)
+    for path in (parent, folder):
         _make_private(path)
-    folder = folder / short_hash(swarm)
     length = len(str(folder / (short_hash("") + ".sock")).encode())
     if length > MOST_SOCKET_PATH_BYTES:
         raise ConfigError(
@@ -167,7 +163,7 @@ def _make_private(path: Path) -> None:
     except OSError as error:
         raise ConfigError(f"{path} cannot be made: {error.strerror}; set XDG_RUNTIME_DIR") from error
     if not _is_private(path):
-        # Whoever can write here could put a socket of their own in the place of a node's.
+        # Anybody who can write here could replace a node's socket by another.
         raise ConfigError(
             f"{path} must be a folder that belongs to you and nobody else can enter;"
             " remove it, or `chmod 700` it if it is yours"

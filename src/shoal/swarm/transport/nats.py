@@ -1,8 +1,7 @@
 """The swarm over NATS: for operators who run a server, or a cluster of them.
 
-The client is asyncio, in a thread of its own; between it and the node lie the same two bounded queues as for
-Zenoh. It reconnects for ever. A connection to a server is whole or gone, never half-dead, so `reopen` has
-nothing to do.
+The client is asyncio, in a thread; between it and the node lie the same two bounded queues as for Zenoh. It
+reconnects for ever. A connection to a server is whole or gone, never half-dead, so `reopen` does nothing.
 """
 
 from __future__ import annotations
@@ -10,16 +9,14 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
-import ssl
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from shoal.errors import ConfigError, how_to_install
-from shoal.swarm.transport.base import MOST_MESSAGE_BYTES, TransportStats
-from shoal.swarm.transport.queues import Inbox, Outbox
+from shoal.swarm.transport.base import short_hash
+from shoal.swarm.transport.queues import QueuedTransport
 from shoal.swarm.transport.tls import TlsFiles
-from shoal.swarm.transport.topics import check_topics, is_topic, short_hash
 
 try:
     from nats.aio.client import Client
@@ -36,36 +33,26 @@ RECONNECT_SECONDS = 1
 PING_SECONDS = 5
 """A server that leaves two pings unanswered is given up: a cut is noticed after 10 to 15 seconds."""
 READY_SECONDS = 2.0
-"""How long the constructor waits for the first connection; without it, dialling goes on behind."""
+"""How long the constructor waits for the first connection; afterwards dialling goes on in the background."""
 BUFFERED_BYTES = 4 << 20
-"""What the client keeps for a server that is away."""
+"""The most that the client keeps for a server that is away."""
 LOOK_SECONDS = 5.0
-"""Between two looks whether the client still exists."""
+"""Between two checks that the client still exists."""
 SEND_AT_ONCE = 64
 
 
-class NatsTransport:
+class NatsTransport(QueuedTransport):
     """One node's connection to the servers. Subjects are `shoal.<swarm>.<topic>`, with dots for slashes."""
 
     def __init__(
-        self,
-        servers: Sequence[str],
-        *,
-        swarm: str,
-        name: str = "",
-        tls: TlsFiles | None = None,
-        inbox: Inbox | None = None,
-        outbox: Outbox | None = None,
+        self, servers: Sequence[str], *, swarm: str, name: str = "", tls: TlsFiles | None = None
     ) -> None:
+        super().__init__()
         self._servers = list(servers)
         self._name = name
         self._prefix = f"shoal.{short_hash(swarm)}."
-        self._context = _context(tls) if tls is not None else None
-        self._inbox = inbox or Inbox()
-        self._outbox = outbox or Outbox()
-        self._published = self._refused = self._lost = 0
-        self._topics: frozenset[str] = frozenset()
-        self._closing = False
+        self._context = tls.client_context() if tls is not None else None
+        self._open = True
         self._ready = threading.Event()
         self._loop = asyncio.new_event_loop()
         self._wake = asyncio.Event()
@@ -73,28 +60,6 @@ class NatsTransport:
         self._engine.start()
         atexit.register(self.close)
         self._ready.wait(READY_SECONDS)
-
-    def publish(self, topic: str, message: bytes) -> bool:
-        accepted = (
-            not self._closing
-            and len(message) <= MOST_MESSAGE_BYTES
-            and is_topic(topic)
-            and self._outbox.offer(topic, message)
-        )
-        if accepted:
-            self._published += 1
-            self._notify()
-        elif not self._closing:
-            self._refused += 1
-        return accepted
-
-    def subscribe(self, topics: frozenset[str]) -> None:
-        check_topics(topics)
-        self._topics = topics
-        self._notify()
-
-    def collect(self, limit: int = 1024) -> list[bytes]:
-        return self._inbox.take(limit)
 
     def endpoints(self) -> Sequence[str]:
         return ()
@@ -105,22 +70,13 @@ class NatsTransport:
     def reopen(self, neighbours: Sequence[str]) -> None:
         pass
 
-    def stats(self) -> TransportStats:
-        return TransportStats(
-            published=self._published,
-            refused=self._refused,
-            arrived=self._inbox.arrived,
-            overflowed=self._inbox.overflowed,
-            lost=self._lost,
-        )
-
     def close(self) -> None:
         if not self._closing:
-            self._closing = True
+            self._closing, self._open = True, False
             atexit.unregister(self.close)
             self._notify()
             self._engine.join(CLOSE_SECONDS)
-            self._inbox.clear()
+            self._incoming.clear()
 
     def _notify(self) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended
@@ -149,7 +105,7 @@ class NatsTransport:
             while not (self._closing or client.is_closed):
                 await self._subscribe(client, subscriptions)
                 await self._send(client)
-                if not self._outbox:
+                if not self._outgoing:
                     await self._wait(LOOK_SECONDS)
             connecting.cancel()
             with contextlib.suppress(Exception):
@@ -183,20 +139,20 @@ class NatsTransport:
                 await subscriptions.pop(topic).unsubscribe()
         for topic in wanted - subscriptions.keys():
             try:
-                subscriptions[topic] = await client.subscribe(self._subject(topic), cb=self._arrive)
+                subscriptions[topic] = await client.subscribe(self._subject(topic), cb=self._take)
             except Exception:
                 self._lost += 1
 
     async def _send(self, client: Client) -> None:
-        for topic, message in self._outbox.take(SEND_AT_ONCE):
+        for topic, message in self._outgoing.take(SEND_AT_ONCE):
             try:
                 await client.publish(self._subject(topic), message)
             except Exception:
                 self._lost += 1
 
     async def _finish(self, client: Client) -> None:
-        """What was published before closing still goes out."""
-        while self._outbox and client.is_connected:
+        """Sends the messages that were published before closing."""
+        while self._outgoing and client.is_connected:
             await self._send(client)
         if client.is_connected:
             await client.flush(1)
@@ -207,9 +163,8 @@ class NatsTransport:
             await asyncio.wait_for(self._wake.wait(), seconds)
         self._wake.clear()
 
-    async def _arrive(self, message: Msg) -> None:
-        if len(message.data) <= MOST_MESSAGE_BYTES:
-            self._inbox.put(message.data)
+    async def _take(self, message: Msg) -> None:
+        self._arrive(message.data)
 
     def _subject(self, topic: str) -> str:
         return self._prefix + topic.replace("/", ".")
@@ -217,10 +172,3 @@ class NatsTransport:
 
 async def _ignore(error: Exception) -> None:
     """Errors of the client are expected while a server is away; it goes on dialling by itself."""
-
-
-def _context(tls: TlsFiles) -> ssl.SSLContext:
-    context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=str(tls.authority))
-    context.load_cert_chain(str(tls.certificate), str(tls.key))
-    context.check_hostname = tls.verify_names
-    return context

@@ -1,10 +1,10 @@
-"""Which other nodes a node connects to.
+"""Neighbours: the other nodes that a node connects to.
 
-Every node keeps a few links to randomly drawn others; routing over them is the engine's work. A running
-session cannot be given new endpoints, so a draw holds until the session is opened anew.
+Every node keeps a few links to randomly drawn others; the engine routes over them. A running session takes no
+new endpoints, so a draw holds until the session is opened anew.
 
-`NetworkNeighbours` draws among addresses: those it was told to join, and those it learnt since. `local.py`
-has the one for a single machine.
+`NetworkNeighbours` draws among the addresses that it was told to join and those that it learnt since.
+`local.py` has the neighbours on one machine.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from shoal.errors import ConfigError
 from shoal.swarm.transport.addresses import Address, parse_address
 
 LINKS = 4
-"""Links that a router dials: a third of the nodes may die and the rest still reach each other."""
+"""Links that a router dials: if a third of the nodes die, the rest still reach each other."""
 CLIENT_ENDPOINTS = 3
 """Endpoints of a client, which uses one of them at a time."""
 MOST_REMEMBERED = 256
 PORT_SECONDS = 3.0
 LISTEN_FIRST_SECONDS = (2.5, 4.0)
-"""How long a node that knows too few addresses to draw from is a client, to hear of more."""
+"""How long a node that knows too few addresses to draw from stays a client, to hear of more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
     """How to open a session: routers forward for others, clients hold one link to one of `connect`.
-    A draw with `until` is for the time being, until `time.monotonic()` gets there."""
+    A draw with `until` is temporary: it ends at that `time.monotonic()`."""
 
     mode: Literal["router", "client"]
     listen: tuple[str, ...]
@@ -49,10 +49,10 @@ class Neighbours(Protocol):
         """New neighbours, for opening a session."""
 
     def learn(self, endpoints: Sequence[str]) -> None:
-        """Endpoints of nodes heard lately, to draw from next time."""
+        """Takes endpoints of nodes heard lately, to draw from next time."""
 
     def has_others(self, draw: Draw) -> bool:
-        """Whether another draw could lead to somebody whom `draw` does not name."""
+        """Whether another draw could lead to a node that `draw` does not name."""
 
     def endpoints(self) -> Sequence[str]:
         """Where others can reach this node."""
@@ -64,11 +64,11 @@ class Neighbours(Protocol):
 class NetworkNeighbours:
     """Neighbours by TCP or TLS address. A node without `listen` only dials out, as behind a NAT.
 
-    Whoever joins by one or two addresses would make a star of the swarm. So it first comes as a client,
-    hears the addresses of others, and then joins as a router with neighbours drawn among them. (To become a
-    router first and change the neighbours later would disturb the routes of everybody.)
+    Nodes that join by one or two addresses would make a star of the swarm. So such a node first comes as a
+    client, hears the addresses of others, and then joins as a router with neighbours drawn among them. (A
+    router that changes its neighbours later would disturb everybody's routes.)
 
-    Learnt addresses come from strangers: only those of the kind in use are taken (with TLS on, nothing can
+    Learnt addresses come from strangers: only those of the scheme in use are taken (with TLS on, nothing can
     lead to a plain connection) and a bounded number is remembered. Safe to use from two threads.
     """
 
@@ -106,7 +106,7 @@ class NetworkNeighbours:
         others = [place for place in self._remembered if place not in recent]
         mode: Literal["router", "client"] = "router" if self._listen else "client"
         count = LINKS if mode == "router" else CLIENT_ENDPOINTS
-        # One link beyond those heard lately: after a cut, everybody heard lately may be on this side of it.
+        # One link goes beyond those heard lately: after a cut they may all be on this side of it.
         drawn = self._rng.sample(recent, min(len(recent), count - 1 if others else count))
         drawn += self._rng.sample(others, min(len(others), count - len(drawn)))
         if mode == "client":
@@ -148,8 +148,8 @@ class NetworkNeighbours:
 
 
 def _free(address: Address) -> Address:
-    """The address, if one can listen on it; while a predecessor may still hold it, this is tried for a while.
-    Port 0 becomes a free port now, because it must stay the same when the session is opened anew."""
+    """The address, once this node can listen on it: a predecessor may hold it for a moment. Port 0 becomes a
+    free port now, because the port must stay the same when the session is opened anew."""
     if address.scheme == "unixsock-stream":
         return address
     host = address.host.strip("[]")
@@ -166,7 +166,8 @@ def _free(address: Address) -> Address:
 
 
 def _reachable(listen: Sequence[Address], join: Sequence[Address]) -> list[Address]:
-    """What to tell others: "every interface" becomes the address that this machine uses towards the swarm."""
+    """The addresses to tell others. "Every interface" becomes the one that this machine uses towards the
+    swarm."""
     reachable = []
     for address in listen:
         if address.is_wildcard:

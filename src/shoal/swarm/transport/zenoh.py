@@ -1,10 +1,9 @@
-"""The swarm over Eclipse Zenoh: no server, every node may forward for others.
+"""The swarm over Eclipse Zenoh: there is no server, and every node may forward for others.
 
-One thread per transport, the *engine thread*, makes every call into Zenoh: it opens the session, declares
-what is subscribed, sends what `publish` put into the outbox, and opens the session anew when asked to. So
-nothing that Zenoh does (waiting for a congested link, ten seconds in `close` on a dead one, an exception)
-reaches the caller, and no lock of ours is held around a call into Zenoh. Zenoh's callbacks do one thing: they
-put the message into the bounded inbox.
+One thread per transport, the *engine thread*, makes all calls into Zenoh: it opens the session, subscribes,
+sends the outgoing messages, and opens the session anew when asked to. So nothing that Zenoh does (waiting for
+a congested link, ten seconds in `close` on a dead one, an exception) reaches the caller, and no lock of ours
+is held around a call into Zenoh. Zenoh's callbacks only put messages into the bounded incoming queue.
 """
 
 from __future__ import annotations
@@ -19,14 +18,11 @@ from collections.abc import Sequence
 import zenoh
 
 from shoal.errors import PeerError
-from shoal.swarm.transport.base import MOST_MESSAGE_BYTES, TransportStats
+from shoal.swarm.transport.base import short_hash
 from shoal.swarm.transport.neighbours import Draw, Neighbours
-from shoal.swarm.transport.queues import Inbox, Outbox
-from shoal.swarm.transport.session_health import LOOK_SECONDS, SessionHealth
+from shoal.swarm.transport.queues import QueuedTransport
 from shoal.swarm.transport.tls import TlsFiles
-from shoal.swarm.transport.topics import check_topics, is_topic, short_hash
-from shoal.swarm.transport.zenoh_session import Session
-from shoal.swarm.transport.zenoh_settings import settings
+from shoal.swarm.transport.zenoh_session import LOOK_SECONDS, Session, SessionHealth, settings
 
 OPEN_SECONDS = 3.0
 """How long opening may fail before the constructor gives up: a port may still belong to a predecessor."""
@@ -35,33 +31,21 @@ CLOSE_SECONDS = 3.0
 EXIT_SECONDS = 12.0
 """How much longer the end of the process waits for it: with a dead link Zenoh takes ten seconds to close."""
 QUIET_SECONDS = 1.0
-"""Between closing and opening anew. Routers compute their routes 0.1 s after a change; a node that leaves and
-comes back within one such step stays unheard by some of them for good."""
+"""Between closing and opening anew. Routers compute their routes 0.1 s after a change, and some of them never
+again hear a node that leaves and comes back within one such step."""
 SEND_AT_ONCE = 64
 
 
-class ZenohTransport:
+class ZenohTransport(QueuedTransport):
     """One node's session. The constructor returns with the session open (a client may still be dialling)."""
 
     def __init__(
-        self,
-        neighbours: Neighbours,
-        *,
-        swarm: str,
-        rng: random.Random,
-        tls: TlsFiles | None = None,
-        inbox: Inbox | None = None,
-        outbox: Outbox | None = None,
+        self, neighbours: Neighbours, *, swarm: str, rng: random.Random, tls: TlsFiles | None = None
     ) -> None:
+        super().__init__()
         self._neighbours = neighbours
         self._prefix = f"shoal/{short_hash(swarm)}/"
         self._tls = tls
-        self._inbox = inbox or Inbox()
-        self._outbox = outbox or Outbox()
-        self._published = self._refused = self._lost = self._reopened = 0
-        self._topics: frozenset[str] = frozenset()
-        self._open = False
-        self._closing = False
         self._reopening = False
         self._health = SessionHealth(rng)
         self._first_error: BaseException | None = None
@@ -76,36 +60,10 @@ class ZenohTransport:
             self.close()
             raise PeerError(f"cannot join the swarm: {_first_line(self._first_error)}") from self._first_error
 
-    def publish(self, topic: str, message: bytes) -> bool:
-        accepted = (
-            self._open
-            and len(message) <= MOST_MESSAGE_BYTES
-            and is_topic(topic)
-            and self._outbox.offer(topic, message)
-        )
-        if accepted:
-            self._published += 1
-            with self._wake:
-                self._wake.notify()
-        elif not self._closing:
-            self._refused += 1
-        return accepted
-
-    def subscribe(self, topics: frozenset[str]) -> None:
-        check_topics(topics)
-        with self._wake:
-            self._topics = topics
-            self._wake.notify()
-
-    def collect(self, limit: int = 1024) -> list[bytes]:
-        return self._inbox.take(limit)
-
     def endpoints(self) -> Sequence[str]:
         return () if self._closing else self._neighbours.endpoints()
 
     def meet(self, neighbours: Sequence[str]) -> None:
-        """Tells endpoints of others who are present, to draw from whenever neighbours are drawn next. A node
-        that joined by one address becomes a full member with neighbours among them a few seconds later."""
         self._neighbours.learn(neighbours)
 
     def reopen(self, neighbours: Sequence[str]) -> None:
@@ -118,29 +76,23 @@ class ZenohTransport:
                 self._reopened += 1
                 self._wake.notify()
 
-    def stats(self) -> TransportStats:
-        return TransportStats(
-            published=self._published,
-            refused=self._refused,
-            arrived=self._inbox.arrived,
-            overflowed=self._inbox.overflowed,
-            lost=self._lost,
-            reopened=self._reopened,
-        )
-
     def close(self) -> None:
         with self._wake:
             first, self._closing, self._open = not self._closing, True, False
             self._wake.notify()
         if first:
             self._engine.join(CLOSE_SECONDS)
-            self._inbox.clear()
+            self._incoming.clear()
         if not self._engine.is_alive():
             atexit.unregister(self._end)
 
+    def _notify(self) -> None:
+        with self._wake:
+            self._wake.notify()
+
     def _end(self) -> None:
-        """At the end of the process: waits for what `close` leaves to the engine thread, because a thread
-        that is inside of Zenoh when the interpreter ends aborts the process."""
+        """At the end of the process, waits for the rest of the engine thread's work: a thread that is inside
+        Zenoh when the interpreter ends aborts the process."""
         self.close()
         self._engine.join(EXIT_SECONDS)
 
@@ -186,11 +138,11 @@ class ZenohTransport:
                 self._open = not self._closing
                 self._reopening = False
             self._ready.set()
-            return Session(opened, self._prefix, self._arrive), draw
+            return Session(opened, self._prefix, lambda sample: self._arrive(sample.payload.to_bytes())), draw
         return None
 
     def _drive(self, session: Session, draw: Draw) -> None:
-        """Declares and sends until the transport is closed or the session is to be opened anew."""
+        """Subscribes and sends until the transport is closed or the session is to be opened anew."""
         looked = time.monotonic()
         self._health.opened(looked)
         while True:
@@ -198,21 +150,21 @@ class ZenohTransport:
                 self._wake.wait_for(lambda: self._has_work(session), _patience(draw))
                 closing, reopening, topics = self._closing, self._reopening, self._topics
             if reopening and not closing:
-                self._lost += self._outbox.clear()
+                self._lost += self._outgoing.clear()
                 return
             if topics != session.topics:
                 self._lost += session.declare(topics)
-            for topic, message in self._outbox.take(SEND_AT_ONCE):
+            for topic, message in self._outgoing.take(SEND_AT_ONCE):
                 self._lost += session.put(topic, message)
             if closing:
-                # What was published before closing still goes out, as far as that does not take long.
-                self._lost += session.flush(self._outbox, time.monotonic() + CLOSE_SECONDS / 3)
+                # Messages published before closing still go out, as far as that does not take long.
+                self._lost += session.flush(self._outgoing, time.monotonic() + CLOSE_SECONDS / 3)
                 return
             now = time.monotonic()
             if draw.until is not None and now >= draw.until:
                 with self._wake:
                     self._open = False
-                self._lost += session.flush(self._outbox, now + 0.1)
+                self._lost += session.flush(self._outgoing, now + 0.1)
                 return
             if now - looked >= LOOK_SECONDS:
                 looked = now
@@ -220,13 +172,7 @@ class ZenohTransport:
                     self.reopen(())
 
     def _has_work(self, session: Session) -> bool:
-        return self._closing or self._reopening or len(self._outbox) > 0 or self._topics != session.topics
-
-    def _arrive(self, sample: zenoh.Sample) -> None:
-        """Zenoh's callback."""
-        message = sample.payload.to_bytes()
-        if len(message) <= MOST_MESSAGE_BYTES:
-            self._inbox.put(message)
+        return self._closing or self._reopening or len(self._outgoing) > 0 or self._topics != session.topics
 
     def _pause(self, seconds: float) -> None:
         with self._wake:

@@ -1,31 +1,97 @@
-"""One Zenoh session. Any call into Zenoh may raise; nothing in here does, and what failed is counted.
+"""One Zenoh session: its configuration, its publishers and subscribers, and when to replace it.
 
-A panic in Zenoh's core arrives as a `BaseException` that is no `Exception`, so those are caught: in a thread
-other than the main one nothing else comes as one.
+Any call into Zenoh may raise; nothing in `Session` does, and failures are counted. A panic in Zenoh's core
+arrives as a `BaseException` that is no `Exception`, so those are caught: outside the main thread nothing else
+comes as one.
 """
 
 from __future__ import annotations
 
 import contextlib
+import random
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import Any
 
 import zenoh
 
-from shoal.swarm.transport.queues import Outbox
+from shoal.swarm.transport.base import MOST_MESSAGE_BYTES
+from shoal.swarm.transport.neighbours import Draw
+from shoal.swarm.transport.queues import OutgoingQueue
+from shoal.swarm.transport.tls import TlsFiles
 
+LEASE_MILLISECONDS = 5000
+"""A silent link is given up after this. Longer leases make cuts worse, shorter ones break under load."""
+WAIT_BEFORE_DROP_MICROSECONDS = 10_000
+"""How long a message waits for room on a congested link; the default of 1 ms loses one in ten."""
+KEY_BYTES = 4096
+"""Room for a message's key and headers beyond its payload."""
 CLOSE_SECONDS = 12.0
 """How long to wait for Zenoh's `close`, which takes up to ten seconds with a dead link."""
 RECEIVERS_SECONDS = 2.0
 """How long to wait for the threads of subscribers to end once their session is closed."""
 MOST_PUBLISHERS = 256
+LOOK_SECONDS = 1.0
+"""Between two checks of a session's health."""
+STALL_SECONDS = 6.0
+"""A gap between two checks that means: the process missed more than a lease of 5 s."""
+AFTER_STALL_SECONDS = (4.0, 8.0)
+LONELY_SECONDS = 10.0
+PAUSE_SECONDS = 30.0
+"""Between two new sessions for loneliness."""
+
+
+def settings(draw: Draw, tls: TlsFiles | None) -> dict[str, Any]:
+    """The one configuration in which Zenoh is used, in the words of its JSON5 file.
+
+    Its defaults are made for other networks. Off, because each lost messages in trials: implicit shared
+    memory (chunks expire while a receiver waits for a CPU), peer mode (delivers over direct links only),
+    blocking congestion control (closes links under load). Off, because nobody here needs them and they let
+    strangers in: multicast scouting, gossip, the admin space.
+    """
+    link: dict[str, Any] = {
+        "tx": {
+            "lease": LEASE_MILLISECONDS,
+            "queue": {"congestion_control": {"drop": {"wait_before_drop": WAIT_BEFORE_DROP_MICROSECONDS}}},
+        },
+        "rx": {"max_message_size": MOST_MESSAGE_BYTES + KEY_BYTES},
+    }
+    if tls is not None:
+        link["tls"] = {
+            "root_ca_certificate": str(tls.authority),
+            "enable_mtls": True,
+            "listen_certificate": str(tls.certificate),
+            "listen_private_key": str(tls.key),
+            "connect_certificate": str(tls.certificate),
+            "connect_private_key": str(tls.key),
+            "verify_name_on_connect": True,
+        }
+    return {
+        "mode": draw.mode,
+        "listen": {"endpoints": list(draw.listen)},
+        "connect": {
+            "endpoints": list(draw.connect),
+            # Routers dial in the background for ever. A client with an endless time-out would try the first
+            # of its endpoints for ever and never the others; with 0 it tries each once, and we repeat `open`.
+            "timeout_ms": -1 if draw.mode == "router" else 0,
+            "exit_on_failure": False,
+            "retry": {"period_init_ms": 300, "period_max_ms": 2000, "period_increase_factor": 1.5},
+        },
+        "scouting": {"multicast": {"enabled": False}, "gossip": {"enabled": False}, "delay": 0},
+        "transport": {
+            "shared_memory": {"enabled": False},
+            "unicast": {"max_sessions": 10_000, "accept_pending": 2000},
+            "link": link,
+        },
+        "adminspace": {"enabled": False},
+    }
 
 
 class Receiver:
-    """A subscriber's callback. Zenoh's binding runs each in a thread of its own and lets go of it when the
-    subscriber ends; if the interpreter ends before it does, it aborts the process. So it is joined here."""
+    """A subscriber's callback. Zenoh's binding runs each callback in a thread, which it leaves alone when the
+    subscriber ends; if the interpreter ends before that thread, the process aborts. So it is joined here."""
 
     def __init__(self, arrive: Callable[[zenoh.Sample], None]) -> None:
         self.callback = zenoh.handlers.Callback(arrive, self._end)
@@ -33,7 +99,7 @@ class Receiver:
         self._thread: threading.Thread | None = None
 
     def join(self, deadline: float) -> bool:
-        """Waits for the thread; False if it had not ended by then."""
+        """Waits for the thread until the deadline; says whether it has ended."""
         if not self._ended.wait(max(0.0, deadline - time.monotonic())):
             return False
         assert self._thread is not None
@@ -41,7 +107,7 @@ class Receiver:
         return not self._thread.is_alive()
 
     def _end(self) -> None:
-        """The last thing that is called in the thread."""
+        """The last call that the thread makes."""
         self._thread = threading.current_thread()
         self._ended.set()
 
@@ -59,7 +125,8 @@ class Session:
         self._publishers: OrderedDict[str, zenoh.Publisher] = OrderedDict()
 
     def declare(self, topics: frozenset[str]) -> int:
-        """Makes `topics` the subscribed ones; how many failed (they are not tried again in this session)."""
+        """Subscribes to exactly these topics. Returns the number that failed; they are not tried again in
+        this session."""
         failed = 0
         for topic in self.topics - topics:
             with contextlib.suppress(BaseException):
@@ -78,20 +145,20 @@ class Session:
         return failed
 
     def put(self, topic: str, message: bytes) -> int:
-        """Sends one message; 1 if that failed."""
+        """Sends one message; returns 1 if that failed."""
         try:
             self._publisher(topic).put(message)
         except BaseException:
-            with contextlib.suppress(KeyError):
-                del self._publishers[topic]
+            self._publishers.pop(topic, None)
             return 1
         return 0
 
-    def flush(self, outbox: Outbox, deadline: float) -> int:
+    def flush(self, outgoing: OutgoingQueue, deadline: float) -> int:
+        """Sends what waits until the deadline, forgets the rest, and returns the number of lost messages."""
         lost = 0
-        while time.monotonic() < deadline and (messages := outbox.take(1)):
+        while time.monotonic() < deadline and (messages := outgoing.take(1)):
             lost += self.put(*messages[0])
-        return lost + outbox.clear()
+        return lost + outgoing.clear()
 
     def has_link(self) -> bool:
         try:
@@ -100,7 +167,7 @@ class Session:
             return False
 
     def close(self) -> None:
-        """Closes the session in a thread of its own, since that may take long, raise, or never come back."""
+        """Closes the session in another thread, since that may take long, raise, or never come back."""
         closer = threading.Thread(target=self._close, name="zenoh-close", daemon=True)
         try:
             closer.start()
@@ -124,14 +191,13 @@ class Session:
     def _publisher(self, topic: str) -> zenoh.Publisher:
         publisher = self._publishers.get(topic)
         if publisher is None:
-            publisher = self._session.declare_publisher(
+            publisher = self._publishers[topic] = self._session.declare_publisher(
                 self._prefix + topic,
                 congestion_control=zenoh.CongestionControl.DROP,
                 # Beacons must get through where frames are being dropped: they say what to fetch.
                 priority=zenoh.Priority.DATA_HIGH if topic.startswith("beacon") else zenoh.Priority.DATA,
                 allowed_destination=zenoh.Locality.REMOTE,
             )
-            self._publishers[topic] = publisher
             if len(self._publishers) > MOST_PUBLISHERS:
                 oldest = self._publishers.popitem(last=False)[1]
                 with contextlib.suppress(BaseException):
@@ -139,3 +205,41 @@ class Session:
         else:
             self._publishers.move_to_end(topic)
         return publisher
+
+
+class SessionHealth:
+    """When a session should be opened anew although nobody asked for it. Two faults are visible only here:
+
+    - *lonely*: the session had no link for a while, although others are known. The engine goes on dialling
+      the same dead neighbours for ever.
+    - *stalled*: this process did not run for longer than a lease (frozen, suspended, starved). Its
+      neighbours have given up its links, and the engine wakes up half dead: some hear it, some do not. A new
+      session is whole; but it must wait while everybody is busy dialling each other again.
+    """
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._checked: float | None = None
+        self._linked = 0.0
+        self._due: float | None = None
+        self._patient_until = 0.0
+
+    def opened(self, now: float) -> None:
+        """A new session is open, without the faults of the last one."""
+        self._checked = self._linked = now
+        self._due = None
+
+    def check(self, now: float, has_link: Callable[[], bool], has_others: Callable[[], bool]) -> bool:
+        """Whether to open a new session now; to be called about every `LOOK_SECONDS`."""
+        if self._checked is not None and now - self._checked > STALL_SECONDS:
+            self._due = now + self._rng.uniform(*AFTER_STALL_SECONDS)
+            self._linked = now
+        self._checked = now
+        if self._due is not None:
+            return now >= self._due
+        if has_link():
+            self._linked = now
+        elif now - self._linked > LONELY_SECONDS and now > self._patient_until and has_others():
+            self._patient_until = now + PAUSE_SECONDS
+            return True
+        return False

@@ -1,4 +1,4 @@
-"""An invitation says what it was made of, or is refused in words."""
+"""An invitation reads back as it was written, or is refused in words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from shoal.errors import ConfigError
-from shoal.swarm.invitation import Invitation, parse_invitation
+from shoal.swarm.membership import Invitation, parse_invitation
 
 words = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=1, max_size=40)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import random
 
-from shoal.swarm.transport.session_health import (
+from shoal.swarm.transport.zenoh_session import (
     AFTER_STALL_SECONDS,
     LONELY_SECONDS,
     PAUSE_SECONDS,

@@ -1,20 +1,21 @@
-"""The pool: what arrived and waits for `gather`, within bounds.
+"""The inbox: items that arrived and wait for `gather`, within bounds.
 
-Laws. Within the bounds, what is handed out depends on the set of items, never on their order of arrival.
-Equal content is handed out once; of several senders the one with the smallest hash of (content, author) is
-named, an order that nobody can arrange to be first in for all content. Over the bounds an author's oldest
-goes first, the largest author gives way, and newcomers give way before all others.
+Laws. Within the bounds, `gather` depends on the set of items, never on their order of arrival. Equal content
+is handed out once; of several senders the one with the smallest hash of (content, author) is named, an order
+in which nobody can be first for all content. Over the bounds an author's oldest item goes first, the largest
+author gives way, and newcomers give way before all others.
 
-Authors are drawn first, then their newest item, so that sending more does not mean being drawn more. All
-authors on probation together get a fixed part of what the established ones get, plus a trickle, so that a
-thousand fresh identities are no louder than one; a swarm in which nobody is established yet is not held up.
+Authors are drawn first, then their newest item, so an author that sends more is not drawn more. All authors
+on probation together get a fixed part of what the established ones get, plus a trickle: a thousand fresh
+identities are no louder than one, and a swarm in which nobody is established yet is not held up.
 """
 
 from __future__ import annotations
 
 import random
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from heapq import heapify, heappop, heapreplace
 from typing import Any, TypeAlias
@@ -27,13 +28,12 @@ from shoal.swarm.identity import NodeId
 from shoal.swarm.settings import ExchangeSettings
 
 Order: TypeAlias = tuple[int, int, int, str]
-"""Epoch, number, place in the frame, kind: a total order on an author's items, by which older is told from
-newer."""
+"""Epoch, number, place in the frame, kind: the total order of an author's items by age."""
 
 MOST_ALLOWANCE = 64.0
 TRICKLE_AT_ONCE = 4.0
 AUTHORS_PART = 8
-"""One author's items fill at most this part of the bytes."""
+"""One author's items fill at most one in this many bytes."""
 
 
 def order_of(received: Received[Any]) -> Order:
@@ -41,13 +41,13 @@ def order_of(received: Received[Any]) -> Order:
 
 
 def precedence(received: Received[Any]) -> tuple[bytes, int, int, int, str]:
-    """Which of several items with the same content is the one that counts: the smallest."""
+    """The rank among items with the same content: the smallest counts."""
     rank = blake2b(received.digest + received.author.encode("ascii"), digest_size=16).digest()
     return (rank, *order_of(received))
 
 
 class Waiting(msgspec.Struct, eq=False, gc=False):
-    """An item in the pool; `register` ones are replaced by a newer one of the same kind."""
+    """An item in the inbox; a newer one of its kind replaces a `register`."""
 
     received: Received[Any]
     size: int
@@ -58,14 +58,12 @@ def _age(waiting: Waiting) -> Order:
     return order_of(waiting.received)
 
 
+@dataclass(slots=True, eq=False)
 class Queue:
-    """What waits of one author, oldest first."""
+    """The waiting items of one author, oldest first."""
 
-    __slots__ = ("bytes", "items")
-
-    def __init__(self) -> None:
-        self.items: list[Waiting] = []
-        self.bytes = 0
+    items: list[Waiting] = field(default_factory=list)
+    bytes: int = 0
 
     def extend(self, waiting: Sequence[Waiting]) -> None:
         """Adds items that are in order among themselves; nearly always they are newer than all others."""
@@ -83,7 +81,7 @@ class Queue:
         self.bytes -= waiting.size
 
 
-class Pool:
+class Inbox:
     """Items that wait, by author."""
 
     def __init__(self, settings: ExchangeSettings, accounts: Accounts) -> None:
@@ -101,10 +99,10 @@ class Pool:
         self.repeated = 0
 
     def extend(self, author: NodeId, waiting: Sequence[Waiting]) -> int:
-        """Takes in the items of one frame, except what was handed out before; says how many."""
+        """Takes in the items of one frame, except those handed out before; returns their number."""
         known, before = self._handed_out, self._handed_out_before
         fresh = [
-            one for one in waiting if (digest := one.received.digest) not in known and digest not in before
+            one for one in waiting if one.received.digest not in known and one.received.digest not in before
         ]
         self.repeated += len(waiting) - len(fresh)
         if fresh:
@@ -138,32 +136,31 @@ class Pool:
         self.items += len(waiting)
         self.bytes += queue.bytes - before
         settings = self._settings
-        most_bytes = settings.pool_bytes // AUTHORS_PART
-        while len(queue.items) > settings.pool_author_items or (
+        most_bytes = settings.inbox_bytes // AUTHORS_PART
+        while len(queue.items) > settings.inbox_author_items or (
             queue.bytes > most_bytes and len(queue.items) > 1
         ):
             self._drop(author)
-        if self.items > settings.pool_items or self.bytes > settings.pool_bytes:
+        if self.items > settings.inbox_items or self.bytes > settings.inbox_bytes:
             self._shrink()
 
     def gather(self, limit: int | None, rng: random.Random, now: float) -> list[Received[Any]]:
-        """Hands out what waits, at most `limit` items, sorted by author and by the author's own order."""
+        """Hands out waiting items, at most `limit`, sorted by author and by the author's own order."""
         groups = self._distinct()
         newcomers = {node: items for node, items in groups.items() if node not in self._established}
         others = {node: items for node, items in groups.items() if node not in newcomers}
         room = self.items if limit is None else limit
         share = self._settings.probation_share
-        taken: list[Waiting] = []
         if not self._established:
-            taken = _draw(newcomers, room, limit is None, self._accounts.weight, rng)
+            taken = self._draw(newcomers, room, rng)
         else:
             self._refill(now)
-            earned = min(_total(others), room) * share / (1 - share)
+            earned = min(sum(map(len, others.values())), room) * share / (1 - share)
             most_new = int(self._allowance + earned)
             if limit is not None:
                 most_new = min(most_new, max(1, int(share * limit)), limit)
             some_new = self._draw_newcomers(newcomers, most_new, rng)
-            taken = _draw(others, room - len(some_new), limit is None, self._accounts.weight, rng)
+            taken = self._draw(others, room - len(some_new), rng)
             earned = len(taken) * share / (1 - share)
             self._allowance = max(0.0, min(self._allowance + earned - len(some_new), MOST_ALLOWANCE))
             taken += some_new
@@ -181,14 +178,30 @@ class Pool:
     def _draw_newcomers(
         self, newcomers: dict[NodeId, list[Waiting]], limit: int, rng: random.Random
     ) -> list[Waiting]:
-        """Those who are about to pass first, then the unknown."""
+        """First those who are about to pass probation, then the unknown."""
         promising = {node: items for node, items in newcomers.items() if self._accounts.promising(node)}
         unknown = {node: items for node, items in newcomers.items() if node not in promising}
-        drawn = _draw(promising, limit, False, self._accounts.weight, rng)
-        return drawn + _draw(unknown, limit - len(drawn), False, self._accounts.weight, rng)
+        drawn = self._draw(promising, limit, rng)
+        return drawn + self._draw(unknown, limit - len(drawn), rng)
+
+    def _draw(self, groups: dict[NodeId, list[Waiting]], limit: int, rng: random.Random) -> list[Waiting]:
+        """At most `limit` items in each author's order: again and again an author by weight, then its
+        newest item."""
+        left = {node: len(items) for node, items in groups.items()}
+        if sum(left.values()) > limit:
+            nodes = list(left)
+            weights = [self._accounts.weight(node) for node in nodes]
+            for _ in range(limit):
+                place = rng.choices(range(len(nodes)), weights)[0]
+                left[nodes[place]] -= 1
+                if not left[nodes[place]]:
+                    del nodes[place], weights[place]
+        else:
+            left = dict.fromkeys(left, 0)
+        return [waiting for node, items in groups.items() for waiting in items[left[node] :]]
 
     def _distinct(self) -> dict[NodeId, list[Waiting]]:
-        """What waits, each content once, authors sorted, each author's newest last. Copies are dropped."""
+        """The waiting items, each content once, authors sorted, each one's newest last. Drops copies."""
         first: dict[bytes, Waiting] = {}
         copies: list[Waiting] = []
         known, before = self._handed_out, self._handed_out_before
@@ -198,13 +211,10 @@ class Pool:
                 other = first.setdefault(digest, waiting)
                 if digest in known or digest in before:
                     copies.append(waiting)
-                elif other is waiting:
-                    continue
-                elif precedence(waiting.received) < precedence(other.received):
-                    copies.append(other)
-                    first[digest] = waiting
-                else:
-                    copies.append(waiting)
+                elif other is not waiting:
+                    better = precedence(waiting.received) < precedence(other.received)
+                    copies.append(other if better else waiting)
+                    first[digest] = waiting if better else other
         for waiting in copies:
             self._remove(waiting.received.author, waiting)
         self.repeated += len(copies)
@@ -218,7 +228,7 @@ class Pool:
         self._allowance_at = now
 
     def _remember(self, received: list[Received[Any]]) -> None:
-        """At least the last `remember_contents`, at most twice as many."""
+        """Notes items as handed out: at least the last `remember_contents`, at most twice as many."""
         self._handed_out.update([one.digest for one in received])
         if len(self._handed_out) > self._settings.remember_contents:
             self._handed_out, self._handed_out_before = set(), self._handed_out
@@ -243,8 +253,8 @@ class Pool:
             largest = [(-len(self._waiting[node].items), node) for node in nodes if node in self._waiting]
             heapify(largest)
             count = -sum(size for size, _ in largest)
-            while count > share * settings.pool_items and (
-                8 * self.items > 7 * settings.pool_items or 8 * self.bytes > 7 * settings.pool_bytes
+            while count > share * settings.inbox_items and (
+                8 * self.items > 7 * settings.inbox_items or 8 * self.bytes > 7 * settings.inbox_bytes
             ):
                 size, node = largest[0]
                 self._drop(node)
@@ -253,32 +263,3 @@ class Pool:
                     heapreplace(largest, (size + 1, node))
                 else:
                     heappop(largest)
-
-
-def _total(groups: dict[NodeId, list[Waiting]]) -> int:
-    return sum(map(len, groups.values()))
-
-
-def _draw(
-    groups: dict[NodeId, list[Waiting]],
-    limit: int,
-    everything: bool,
-    weight: Callable[[NodeId], float],
-    rng: random.Random,
-) -> list[Waiting]:
-    """At most `limit` items: an author by weight, then its newest, again and again. In each one's order."""
-    if everything or _total(groups) <= limit:
-        return _flatten(groups.values())
-    left = {node: list(items) for node, items in groups.items()}
-    nodes = list(left)
-    weights = [weight(node) for node in nodes]
-    for _ in range(limit):
-        place = rng.choices(range(len(nodes)), weights)[0]
-        left[nodes[place]].pop()
-        if not left[nodes[place]]:
-            del nodes[place], weights[place]
-    return _flatten(items[len(left[node]) :] for node, items in groups.items())
-
-
-def _flatten(groups: Iterable[list[Waiting]]) -> list[Waiting]:
-    return [waiting for items in groups for waiting in items]

@@ -1,4 +1,4 @@
-"""The laws of the pool: order does not matter, duplicates change nothing, nobody crowds out the others."""
+"""The laws of the inbox: order does not matter, duplicates change nothing, nobody crowds out the others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from shoal.swarm.accounts import Accounts
 from shoal.swarm.authors import Received
-from shoal.swarm.pool import Pool, Waiting
+from shoal.swarm.inbox import Inbox, Waiting
 from tests.swarm.samples import Rollout, settings
 
 
@@ -19,19 +19,19 @@ def item(author: str, seq: int, text: str = "", epoch: int = 1, arrived_at: floa
     return Received(author, "rollout", Rollout(seq, text), epoch, seq, 0, 0.0, arrived_at, digest)
 
 
-def add(pool: Pool, received: Received, size: int) -> None:
-    pool.extend(received.author, [Waiting(received, size)])
+def add(inbox: Inbox, received: Received, size: int) -> None:
+    inbox.extend(received.author, [Waiting(received, size)])
 
 
-def pool_of(items: list[Received], accounts: Accounts | None = None, **changes: object) -> Pool:
-    pool = Pool(settings(**changes), accounts or Accounts())
+def inbox_of(items: list[Received], accounts: Accounts | None = None, **changes: object) -> Inbox:
+    inbox = Inbox(settings(**changes), accounts or Accounts())
     for received in items:
-        add(pool, received, 100)
-    return pool
+        add(inbox, received, 100)
+    return inbox
 
 
-def gathered(pool: Pool, limit: int | None = None, now: float = 0.0) -> list[Received]:
-    return pool.gather(limit, random.Random(1), now)
+def gathered(inbox: Inbox, limit: int | None = None, now: float = 0.0) -> list[Received]:
+    return inbox.gather(limit, random.Random(1), now)
 
 
 def good_standing(*authors: str) -> Accounts:
@@ -55,52 +55,52 @@ def test_order_of_arrival_does_not_matter(
     shuffled = list(found)
     rng.shuffle(shuffled)
     nodes = ("a", "b") if standing else ()
-    one, other = pool_of(found, good_standing(*nodes)), pool_of(shuffled, good_standing(*nodes))
+    one, other = inbox_of(found, good_standing(*nodes)), inbox_of(shuffled, good_standing(*nodes))
     for _ in range(3):
         assert gathered(one, limit) == gathered(other, limit)
 
 
 @given(items, items)
 def test_equal_content_is_handed_out_once(first: list[Received], second: list[Received]) -> None:
-    pool = pool_of(first)
-    handed_out = gathered(pool)
+    inbox = inbox_of(first)
+    handed_out = gathered(inbox)
     for received in second:
-        add(pool, received, 100)
-    handed_out += gathered(pool)
+        add(inbox, received, 100)
+    handed_out += gathered(inbox)
     digests = [received.digest for received in handed_out]
     assert len(digests) == len(set(digests))
     assert set(digests) == {received.digest for received in first + second}
-    assert pool.items == pool.bytes == 0
+    assert inbox.items == inbox.bytes == 0
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdefgh"), st.integers(1, 100)), max_size=300))
 def test_bounds_hold_at_every_moment(arrivals: list[tuple[str, int]]) -> None:
-    pool = Pool(settings(pool_items=32, pool_bytes=5000, pool_author_items=8), good_standing("a", "b"))
+    inbox = Inbox(settings(inbox_items=32, inbox_bytes=5000, inbox_author_items=8), good_standing("a", "b"))
     for number, (author, size) in enumerate(arrivals):
-        add(pool, item(author, number + 1), size)
-        assert pool.items <= 32
-        assert pool.bytes <= 5000
-        assert all(len(queue.items) <= 8 for queue in pool._waiting.values())
-    assert pool.items == sum(len(queue.items) for queue in pool._waiting.values())
+        add(inbox, item(author, number + 1), size)
+        assert inbox.items <= 32
+        assert inbox.bytes <= 5000
+        assert all(len(queue.items) <= 8 for queue in inbox._waiting.values())
+    assert inbox.items == sum(len(queue.items) for queue in inbox._waiting.values())
 
 
 def test_an_author_loses_its_oldest_first() -> None:
-    pool = pool_of([item("a", seq) for seq in (5, 1, 4, 2, 3)], pool_author_items=3)
-    assert [received.seq for received in gathered(pool)] == [3, 4, 5]
-    pool = pool_of([item("a", 9), item("a", 1, epoch=2), item("a", 8)], pool_author_items=2)
-    assert [(received.epoch, received.seq) for received in gathered(pool)] == [(1, 9), (2, 1)]
+    inbox = inbox_of([item("a", seq) for seq in (5, 1, 4, 2, 3)], inbox_author_items=3)
+    assert [received.seq for received in gathered(inbox)] == [3, 4, 5]
+    inbox = inbox_of([item("a", 9), item("a", 1, epoch=2), item("a", 8)], inbox_author_items=2)
+    assert [(received.epoch, received.seq) for received in gathered(inbox)] == [(1, 9), (2, 1)]
 
 
 def test_a_loud_author_does_not_crowd_out_the_others() -> None:
     quiet = [item(author, 1) for author in "bcdefgh"]
     loud = [item("a", seq) for seq in range(1, 5000)]
-    pool = pool_of(quiet[:3] + loud + quiet[3:], pool_items=64, pool_author_items=10_000)
-    assert {received.author for received in gathered(pool)} == set("abcdefgh")
+    inbox = inbox_of(quiet[:3] + loud + quiet[3:], inbox_items=64, inbox_author_items=10_000)
+    assert {received.author for received in gathered(inbox)} == set("abcdefgh")
 
 
 def test_drawing_picks_authors_not_items() -> None:
-    pool = pool_of([item("a", seq) for seq in range(1, 201)] + [item("b", seq) for seq in range(1, 51)])
-    drawn = gathered(pool, limit=60)
+    inbox = inbox_of([item("a", seq) for seq in range(1, 201)] + [item("b", seq) for seq in range(1, 51)])
+    drawn = gathered(inbox, limit=60)
     assert len(drawn) == 60
     assert 20 <= sum(received.author == "b" for received in drawn) <= 40, "not one in five"
 
@@ -111,8 +111,8 @@ def test_useful_authors_are_drawn_more_often() -> None:
         accounts.credit("a", "used")
         accounts.credit("a", "useful")
         accounts.credit("b", "used")
-    pool = pool_of([item(author, seq) for author in "ab" for seq in range(1, 101)], accounts)
-    drawn = gathered(pool, limit=60)
+    inbox = inbox_of([item(author, seq) for author in "ab" for seq in range(1, 101)], accounts)
+    drawn = gathered(inbox, limit=60)
     assert sum(received.author == "a" for received in drawn) > 50
 
 
@@ -120,35 +120,35 @@ def test_a_thousand_newcomers_get_a_small_share() -> None:
     sybils = [item(f"sybil {number}", seq) for number in range(1000) for seq in range(1, 4)]
     honest = [item(author, seq) for author in "abcd" for seq in range(1, 51)]
     for limit in (None, 100):
-        pool = pool_of(sybils[:1500] + honest + sybils[1500:], good_standing(*"abcd"), pool_items=1024)
-        drawn = [received for second in range(3) for received in gathered(pool, limit, now=second)]
+        inbox = inbox_of(sybils[:1500] + honest + sybils[1500:], good_standing(*"abcd"), inbox_items=1024)
+        drawn = [received for second in range(3) for received in gathered(inbox, limit, now=second)]
         established = [received for received in drawn if received.author in "abcd"]
         assert len(established) == 200
         assert len(drawn) - len(established) <= 0.15 * len(drawn)
 
 
 def test_newcomers_get_through_a_little_even_if_nobody_else_sends() -> None:
-    pool = pool_of([item(f"new {number}", 1) for number in range(100)], good_standing("a"))
-    assert gathered(pool, now=0.0) == []
-    assert 15 <= sum(len(gathered(pool, now=10.0 * step)) for step in range(1, 11)) <= 21, "twelve a minute"
+    inbox = inbox_of([item(f"new {number}", 1) for number in range(100)], good_standing("a"))
+    assert gathered(inbox, now=0.0) == []
+    assert 15 <= sum(len(gathered(inbox, now=10.0 * step)) for step in range(1, 11)) <= 21, "twelve a minute"
 
 
 def test_newcomers_of_whom_something_held_up_come_first() -> None:
     accounts = good_standing("a")
     accounts.credit("promising", "verified")
     sybils = [item(f"sybil {number}", 1) for number in range(500)]
-    pool = pool_of([*sybils, item("promising", 9), *(item("a", seq) for seq in range(1, 9))], accounts)
-    assert "promising" in {received.author for received in gathered(pool)}
+    inbox = inbox_of([*sybils, item("promising", 9), *(item("a", seq) for seq in range(1, 9))], accounts)
+    assert "promising" in {received.author for received in gathered(inbox)}
 
 
 def test_where_nobody_is_established_everything_is_handed_out() -> None:
     found = [item(f"new {number}", 1) for number in range(100)]
-    assert len(gathered(pool_of(found))) == 100
+    assert len(gathered(inbox_of(found))) == 100
 
 
 def test_of_a_register_only_the_newest_waits() -> None:
-    pool = Pool(settings(), Accounts())
+    inbox = Inbox(settings(), Accounts())
     for seq in (2, 3, 1):
-        pool.replace(Waiting(item("a", seq), 100))
-    assert [received.seq for received in gathered(pool)] == [3]
-    assert pool.items == 0
+        inbox.replace(Waiting(item("a", seq), 100))
+    assert [received.seq for received in gathered(inbox)] == [3]
+    assert inbox.items == 0
