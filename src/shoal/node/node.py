@@ -258,7 +258,7 @@ class Node(Generic[State, Request, Answer, Evidence]):
         flight = self.fold.flights[number]
         if flight.own is not None:
             return
-        reserve, sent = self.ledger.reserved_for(number), self.ledger.sent_for(number)
+        reserve, sent = self.ledger.parts_of(number)
         # The reserve of the lost attempt is free again, except for its sent parts.
         if self.ledger.fits(sent):
             request = encode_payload(flight.request, "a request")
