@@ -18,7 +18,7 @@ from shoal.applications import APPLICATIONS, application_of, settings_of
 from shoal.errors import RunError
 
 if TYPE_CHECKING:
-    from shoal.node.network import Network
+    from shoal.node.crew import Network
     from shoal.node.standing import Progress
     from shoal.runs.search import SearchSummary
     from shoal.runs.training import TrainSummary

@@ -15,8 +15,7 @@ from shoal.errors import PeerError, RunError
 from shoal.evolve.crew import run
 from shoal.evolve.searcher import champion_kinds
 from shoal.node import Stop, child
-from shoal.node.crew import private_swarm
-from shoal.node.network import Network
+from shoal.node.crew import Network, private_swarm
 from shoal.runs import RunFolder, to_toml
 from shoal.runs.journal import read
 from shoal.runs.lock import is_in_use

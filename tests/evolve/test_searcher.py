@@ -13,14 +13,14 @@ from hypothesis import given, settings as hypothesis_settings, strategies as st
 
 from shoal.errors import ConfigError, ModelServerError
 from shoal.evolve import asking
-from shoal.evolve.crew import run, take_seat
+from shoal.evolve.crew import SearchCrew, run
 from shoal.evolve.history import NodeHistory
 from shoal.evolve.placer import PEER
 from shoal.evolve.searcher import champion_kinds
 from shoal.evolve.settings import EvolveSettings
 from shoal.evolve.state import MOST_WAITING_OF_AUTHOR, Course
 from shoal.models import ChatAnswer, ChatRequest
-from shoal.models.protocol import Instant
+from shoal.models.instant import Instant
 from shoal.runs import RunFolder, to_toml
 from shoal.runs.journal import read
 from shoal.runs.search import Champion, Migrant, Program
@@ -64,8 +64,8 @@ def visited(
     """One node that receives these items in its first turn."""
     exchange = ScriptedExchange([items])
     with RunFolder.create(folder, to_toml(settings)) as opened:
-        seat = take_seat(
-            settings, 0, opened, domain=settings.open_domain(), now=1.0, exchange=exchange, real_time=False
+        seat = SearchCrew(settings).take_seat(
+            0, opened, author="", now=1.0, exchange=exchange, real_time=False
         )
         while (status := seat.node.step(1.0)) != "finished":
             if status == "waiting":
@@ -360,9 +360,8 @@ def test_a_node_that_is_cut_off_anywhere_goes_on_as_if_it_had_not_been(
     folder = tmp_path_factory.mktemp("cut")
     settings = small(models=("builtin:random",), calls=40, checkpoint_every=checkpoint_every, look_ahead=1)
     found(folder / "whole", settings)
-    domain = settings.open_domain()
     with RunFolder.create(folder / "cut", to_toml(settings)) as opened:
-        seat = take_seat(settings, 0, opened, domain=domain, now=1.0, exchange=None, real_time=False)
+        seat = SearchCrew(settings).take_seat(0, opened, author="", now=1.0, exchange=None, real_time=False)
         while seat.node.turns < stop_after and (status := seat.node.step(1.0)) != "finished":
             if status == "waiting":
                 seat.node.outside.wait(1.0)
@@ -386,9 +385,7 @@ def test_calls_lost_with_their_process_are_spent_and_the_rounds_still_end(
     monkeypatch.setattr(asking.Asker, "ask", held)
     settings = small(models=("builtin:bomber",), calls=5, rounds=1, look_ahead=5, sharing="off")
     with RunFolder.create(tmp_path / "run", to_toml(settings)) as opened:
-        seat = take_seat(
-            settings, 0, opened, domain=settings.open_domain(), now=1.0, exchange=None, real_time=False
-        )
+        seat = SearchCrew(settings).take_seat(0, opened, author="", now=1.0, exchange=None, real_time=False)
         while seat.node.ledger.reserved.get("calls", 0) < 5:
             if seat.node.step(1.0) == "waiting":
                 seat.node.outside.wait(1.0)

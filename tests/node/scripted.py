@@ -90,5 +90,5 @@ def journal_of(lines: Sequence[bytes]) -> MemoryJournal:
     """A journal that holds these lines, as after a crash."""
     journal = MemoryJournal()
     journal.lines = list(lines)
-    journal._last_number = len(lines)
+    journal.last_number = len(lines)
     return journal

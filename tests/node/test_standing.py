@@ -7,8 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shoal.node.pace import Pace, longest_left
-from shoal.node.standing import Standing, Tally, Traffic
+from shoal.node.standing import Pace, Standing, Tally, Traffic, longest_left
 from shoal.runs.journal import Journal
 from shoal.runs.records import (
     Answered,

@@ -18,7 +18,6 @@ def test_a_run_folder_holds_config_versions_and_nodes(tmp_path: Path) -> None:
             journal.append("kind", 0.0, 1)
         assert run.node_names() == ["a"]
         assert run.journal_path("a") == run.path / "nodes" / "a" / "journal.jsonl"
-        assert run.report_path.parent == run.path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
 
 

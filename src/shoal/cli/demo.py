@@ -53,9 +53,9 @@ def demo(
     from shoal.cli.output import note, print_json
     from shoal.cli.progress import manner_of
     from shoal.cli.report import run_parts
+    from shoal.files import write_whole
     from shoal.node import Stop
     from shoal.report.page import page
-    from shoal.runs.files import write_whole
 
     _clear(out)
     with_training = find_spec("torch") is not None and find_spec("transformers") is not None

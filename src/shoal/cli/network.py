@@ -15,7 +15,7 @@ import typer
 from shoal.errors import ConfigError
 
 if TYPE_CHECKING:
-    from shoal.node.network import Network
+    from shoal.node.crew import Network
     from shoal.swarm.settings import ExchangeSettings
     from shoal.swarm.transport import TlsFiles, Transport
 
@@ -129,7 +129,7 @@ class NetworkOptions:
     def network(self, nodes: int, *, in_process: bool = False) -> Network:
         """How the nodes of a run reach others. Without addresses and names the run is a swarm of its own.
         ConfigError where an address, a node id or a file can be seen to be wrong, before anything starts."""
-        from shoal.node.network import Network
+        from shoal.node.crew import Network
         from shoal.swarm.identity import Identity
         from shoal.swarm.membership import check_allowed
         from shoal.swarm.transport import check_transport

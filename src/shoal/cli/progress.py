@@ -41,7 +41,7 @@ class View:
         return f"{progress.done} of {progress.total} {progress.unit}"
 
     def title(self, progress: Progress[Any]) -> str:
-        from shoal.node.pace import longest_left
+        from shoal.node.standing import longest_left
 
         left, passed = longest_left(progress.nodes), clock(progress.seconds)
         about = f", about {clock(left)} left" if left else ""

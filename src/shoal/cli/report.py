@@ -39,7 +39,7 @@ def report(
       shoal report runs/compare -o compare.html
       shoal report runs/first --interactive -o first.html
     """
-    from shoal.runs.files import write_whole
+    from shoal.files import write_whole
 
     text = _interactive(folder) if interactive else _page(folder)
     path = out or folder / "report.html"
@@ -88,7 +88,7 @@ def run_parts(folder: Path) -> list[Markup | None]:
     import msgspec
 
     from shoal.applications import application_of, settings_of
-    from shoal.runs.files import refuse_irregular
+    from shoal.files import refuse_irregular
     from shoal.runs.folder import VERSIONS
     from shoal.runs.records import refusing
 

@@ -16,8 +16,8 @@ from shoal.cli.output import note, print_json
 from shoal.cli.progress import Column, ProgressDisplay, amount, clock, manner_of
 
 if TYPE_CHECKING:
+    from shoal.node.crew import Network
     from shoal.node.drive import Stop
-    from shoal.node.network import Network
     from shoal.node.standing import Standing
 
 NOBODY_HEARD = 1

@@ -1,43 +1,29 @@
-"""The nodes of a search: how they are put together, run and watched. The same in every mode."""
+"""The nodes of a search, put together, run and watched in the same way in every mode."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from shoal.evolve.asking import Asker
 from shoal.evolve.common import check_held_out
-from shoal.evolve.domain import Domain
 from shoal.evolve.outside import SearchOutside
 from shoal.evolve.searcher import Searcher, champion_kinds
 from shoal.evolve.settings import EvolveSettings
-from shoal.evolve.state import SearchState
 from shoal.models import parse_spec
 from shoal.node import ExchangeLike, Node, NodeSettings, Stop
-from shoal.node.crew import Tell
+from shoal.node.crew import Seat, Tell
 from shoal.node.running import run_crew
 from shoal.node.standing import Standing, Tally
 from shoal.runs import RunFolder
-from shoal.runs.search import SearchAnswer, SearchEvidence, SearchNote, SearchRequest
+from shoal.runs.search import SearchNote
 
 AFTER_DEADLINE = 10.0
-"""Seconds after which a call is missed even if the client has not given it up by itself."""
-
-SearchNode = Node[SearchState, SearchRequest, SearchAnswer, SearchEvidence]
-
-
-@dataclass
-class SearchSeat:
-    """A node with its model, which `close` frees."""
-
-    node: SearchNode
-    asker: Asker
-
-    def close(self) -> None:
-        self.asker.close()
+"""Seconds after its deadline at which a call is missed even if the client has not given it up."""
 
 
 class SearchCrew:
@@ -67,7 +53,7 @@ class SearchCrew:
             check_held_out(self._domain, Path(self.settings.held_out))
 
     def prepare(self, stop: Stop, tell: Tell) -> None:
-        """There is nothing to do."""
+        pass
 
     def take_seat(
         self,
@@ -78,10 +64,31 @@ class SearchCrew:
         now: float,
         exchange: ExchangeLike | None,
         real_time: bool,
-    ) -> SearchSeat:
-        return take_seat(
-            self.settings, index, run, domain=self._domain, now=now, exchange=exchange, real_time=real_time
-        )
+    ) -> Seat:
+        settings, domain, name = self.settings, self._domain, self.names[index]
+        journal = run.open_journal(name)
+        try:
+            asker = Asker(settings, index, domain, run.node_folder(name))
+            node: Node[Any, Any, Any, Any] = Node(
+                Searcher(settings, index, domain, asker.most),
+                SearchOutside(settings, domain, asker),
+                name=name,
+                seed=settings.seed,
+                journal=journal,
+                now=now,
+                exchange=exchange,
+                settings=NodeSettings(
+                    look_ahead=settings.look_ahead_of(index),
+                    deadline=settings.deadline + AFTER_DEADLINE if real_time else None,
+                    budget=settings.budget_of(index),
+                    checkpoint_every=settings.checkpoint_every,
+                ),
+                checkpoints=run.checkpoints(name),
+            )
+        except BaseException:
+            journal.close()
+            raise
+        return Seat(node, asker.close)
 
     def watch(self, index: int, journal: Path) -> SearchWatcher:
         cells = math.prod(axis.bins for axis in self._domain.axes)
@@ -89,47 +96,8 @@ class SearchCrew:
 
 
 def run(settings: EvolveSettings, folder: Path, **options: Any) -> str:
-    """Runs the nodes of these settings into `folder`, or goes on with the run that is there. The options, and
-    the text that is returned, are those of `shoal.node.running.run_crew`."""
+    """`run_crew` of shoal/node/running.py for the nodes of these settings."""
     return run_crew(SearchCrew(settings), folder, **options)
-
-
-def take_seat(
-    settings: EvolveSettings,
-    index: int,
-    run: RunFolder,
-    *,
-    domain: Domain,
-    now: float,
-    exchange: ExchangeLike | None,
-    real_time: bool,
-) -> SearchSeat:
-    """The `index`-th node of the run, new or resumed. With `real_time` the node itself gives up a call that
-    hangs; in virtual time only the model's client can tell."""
-    name = settings.node_names()[index]
-    journal = run.open_journal(name)
-    try:
-        asker = Asker(settings, index, domain, run.node_folder(name))
-        node: Node[Any, Any, Any, Any] = Node(
-            Searcher(settings, index, domain, asker.most),
-            SearchOutside(settings, domain, asker),
-            name=name,
-            seed=settings.seed,
-            journal=journal,
-            now=now,
-            exchange=exchange,
-            settings=NodeSettings(
-                look_ahead=settings.look_ahead_of(index),
-                deadline=settings.deadline + AFTER_DEADLINE if real_time else None,
-                budget=settings.budget_of(index),
-                checkpoint_every=settings.checkpoint_every,
-            ),
-            checkpoints=run.checkpoints(name),
-        )
-    except BaseException:
-        journal.close()
-        raise
-    return SearchSeat(node, asker)
 
 
 class SearchStanding(Standing, frozen=True, kw_only=True):
@@ -157,42 +125,35 @@ class SearchStanding(Standing, frozen=True, kw_only=True):
 
 
 class SearchWatcher:
-    """Follows one node, the `index`-th of the run, from its journal alone. Its archive has room for
-    `cells`."""
+    """Follows the `index`-th node of the run from its journal alone. Its archive has room for `cells`."""
 
     def __init__(self, settings: EvolveSettings, index: int, cells: int, journal: Path) -> None:
-        self._rounds = settings.rounds
-        self._allowed = settings.share_of_calls(index)
-        self._name = settings.node_names()[index]
-        self._model = settings.models[index]
+        allowed, name = settings.share_of_calls(index), settings.node_names()[index]
         self._cells = cells
         self._tally = Tally(journal)
-        self._round = 0
-        self._evaluations = 0
         self._used = 0
-        self._archive: SearchNote | None = None
+        self._standing = SearchStanding(
+            name=name, model=settings.models[index], allowed=allowed, rounds=settings.rounds
+        )
 
     def look(self, *, ended: bool = False, trouble: str = "") -> SearchStanding:
+        last = self._standing
         for note in self._tally.notes(SearchNote):
-            self._round = min(note.round + 1, self._rounds)
-            self._evaluations += note.evaluations
+            work, number = last.work + note.evaluations, min(note.round + 1, last.rounds)
+            last = msgspec.structs.replace(last, work=work, round=number)
             self._used += note.used
             if note.opponents is not None:
-                self._archive = note
-        calls, archive = self._tally.ledger.booked.get("calls", 0), self._archive
-        return SearchStanding(
-            name=self._name,
-            model=self._model,
-            done=1.0 if ended and not trouble else min(1.0, calls / self._allowed),
-            work=self._evaluations,
+                coverage = note.cells / self._cells
+                last = msgspec.structs.replace(
+                    last, coverage=coverage, qd_score=note.qd_score, best=note.best
+                )
+        self._standing = last
+        calls = self._tally.ledger.booked.get("calls", 0)
+        return msgspec.structs.replace(
+            last,
+            done=1.0 if ended and not trouble else min(1.0, calls / (last.allowed or 1)),
             spent=calls,
-            allowed=self._allowed,
             traffic=self._tally.traffic(self._used),
             ended=ended,
             trouble=trouble or self._tally.trouble,
-            round=self._round,
-            rounds=self._rounds,
-            coverage=archive.cells / self._cells if archive is not None else 0.0,
-            qd_score=archive.qd_score if archive is not None else 0.0,
-            best=archive.best if archive is not None else None,
         )

@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from shoal.errors import ConfigError, RunError
-from shoal.runs.files import write_whole
+from shoal.files import write_whole
 from shoal.runs.folder import versions
 from shoal.runs.lock import claim, release
 from shoal.runs.results import EXPERIMENT, Failure, Session

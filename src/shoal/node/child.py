@@ -1,8 +1,8 @@
 """One node of a run as a process of its own, `python -m shoal.node.child`, started by processes.py.
 
 Orders come as one line of JSON on standard input, so that no secret stands on a command line. When that pipe
-closes, the parent is gone, however it ended, and the child ends at once; its journal is whole at any moment.
-Its trouble is one line on standard error.
+closes, the parent is gone and the child ends at once; its journal is whole at any moment. Its trouble is one
+line on standard error.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from typing import Any, NoReturn
 import msgspec
 
 from shoal.errors import RunError, ShoalError
-from shoal.node.crew import Crew, private_swarm
+from shoal.node.crew import Crew, Network, private_swarm
 from shoal.node.drive import Stop, run_in_field
-from shoal.node.network import Network
 from shoal.runs import RunFolder, load_settings
 from shoal.runs.lock import claim, release
 from shoal.swarm import ExchangeSettings, Identity

@@ -1,4 +1,4 @@
-"""The nodes of one run, as their driver sees them: names, and how one of them is put to work.
+"""The nodes of one run as their driver sees them, and the network between them.
 
 An application has one `Crew` class. `Lockstep` runs a crew in this process and in virtual time, `processes`
 runs one process per node over the network; neither knows what the nodes do.
@@ -7,6 +7,7 @@ runs one process per node over the network; neither knows what the nodes do.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,66 +21,48 @@ from shoal.runs import RunFolder
 from shoal.swarm import ExchangeSettings, Kinds
 
 
-class Seat(Protocol):
-    """One node at work, with everything that belongs to it. `close` frees that."""
+@dataclass(frozen=True)
+class Seat:
+    """One node at work. `close` frees everything that belongs to it."""
 
-    @property
-    def node(self) -> Node[Any, Any, Any, Any]: ...
-
-    def close(self) -> None: ...
+    node: Node[Any, Any, Any, Any]
+    close: Callable[[], None]
 
 
 class Watcher(Protocol[StandingOut]):
-    """Where a node stands, from its journal alone; the journal need not exist yet."""
+    """Reads a node's standing from its journal alone; the journal need not exist yet."""
 
     def look(self, *, ended: bool = False, trouble: str = "") -> StandingOut: ...
 
 
 class Crew(Protocol[StandingOut]):
-    """All nodes of a run. Nodes are numbered from 0, in the order of `names`. The class is made from the
-    run's settings, of its `settings_type`, by each process that has to do with the run."""
+    """All nodes of a run, numbered from 0 in the order of `names`. Each process of the run makes its own crew
+    from the run's settings, of the class's `settings_type`.
 
-    @property
-    def settings(self) -> msgspec.Struct: ...
-    @property
-    def unit(self) -> str:
-        """The unit of a run's progress: calls, steps."""
+    A run's progress is counted in `unit` (calls, steps), `total` of them. Unless it `shares`, the nodes know
+    nothing of each other and no exchange is made. `is_free`: the run can be done anew without paying anybody.
+    A process stays in the swarm for `linger` seconds after its node has ended. `at_terminal`: the only node
+    needs the terminal and cannot be a process of its own."""
 
-    @property
-    def total(self) -> int:
-        """How many of them the whole run has."""
+    settings: Any
+    unit: str
+    total: int
+    names: list[str]
+    seed: int
+    kinds: Kinds
+    shares: bool
+    is_free: bool
+    linger: float
+    at_terminal: bool
 
     def done(self, standings: Sequence[Any]) -> int:
-        """How many of them are done."""
+        """Units that are done."""
 
     def check(self) -> None:
         """Raises a ShoalError where the run can be seen to be unusable, before anything is made."""
 
     def prepare(self, stop: Stop, tell: Tell) -> None:
-        """Does the work that comes before any node starts. `tell` hears of models that are made
-        meanwhile."""
-
-    @property
-    def names(self) -> Sequence[str]: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def kinds(self) -> Kinds: ...
-    @property
-    def shares(self) -> bool:
-        """False: the nodes know nothing of each other, and no exchange is made."""
-
-    @property
-    def is_free(self) -> bool:
-        """Whether a run can be done anew without paying anybody for it."""
-
-    @property
-    def linger(self) -> float:
-        """Seconds that a process stays in the swarm after its node has ended."""
-
-    @property
-    def at_terminal(self) -> bool:
-        """Whether the one node needs the terminal, so that it cannot be a process of its own."""
+        """Does the work that comes before any node starts. `tell` hears of models that are made meanwhile."""
 
     def take_seat(
         self,
@@ -98,9 +81,30 @@ class Crew(Protocol[StandingOut]):
 
 
 Report = Callable[[Callable[[], list[StandingOf]]], None]
-"""Is called often, with a function that finds out where the nodes stand."""
+"""Is called often, with a function that gives the standings of the nodes."""
 Tell = Callable[[dict[str, float]], None]
-"""Is told of each model that is being made how much of it is done, from 0 to 1."""
+"""Is told the share that is done, from 0 to 1, of each model that is being made."""
+
+
+class Network(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The connections of a run's processes. The default is a swarm of its own on this machine. With addresses
+    or a name the nodes are part of a larger one: the first listens, the others reach it through the first."""
+
+    join: tuple[str, ...] = ()
+    listen: tuple[str, ...] = ()
+    advertise: tuple[str, ...] = ()
+    transport: str = "zenoh"
+    swarm: str = ""
+    secret: str = ""
+    allow: tuple[str, ...] = ()
+    tls: tuple[str, str, str] | None = None  # authority, certificate, key
+    key: str | None = None  # identity of a single node, in any case
+    machine_key: str | None = None  # that of a single node where no other one has it at the moment
+    wait_for: int = 0  # peers before the first turn
+
+    @property
+    def is_private(self) -> bool:
+        return not (self.join or self.listen or self.swarm)
 
 
 def private_swarm(swarm: str, members: tuple[str, ...]) -> ExchangeSettings:

@@ -1,7 +1,5 @@
-"""What drives nodes: in the field, and several in one process. The simulator calls `Node.advance` itself.
-
-All of them run the same nodes; they differ in where time comes from and who calls next.
-"""
+"""The drivers of nodes: in the field, and several in one process. They run the same nodes and differ in the
+source of time and in the order of calls. The simulator calls `Node.advance` itself."""
 
 from __future__ import annotations
 
@@ -9,7 +7,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
-from types import FrameType, TracebackType
+from itertools import count
+from types import FrameType
 from typing import Any, Protocol
 
 from shoal.node.node import Node
@@ -56,9 +55,7 @@ class Stop:
                 self._before[number] = signal.signal(number, self._on_signal)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         self._before.clear()
@@ -78,11 +75,10 @@ def run_in_field(
     grace: float = GRACE,
     after_turn: Callable[[], None] = lambda: None,
 ) -> str:
-    """Drives one node until it has finished or is asked to stop, closes it, and says which.
+    """Drives one node until it has finished or is asked to stop, closes it, and returns the reason.
 
-    Its exchange, if it has one, lives by its own thread. When asked to stop, the calls under way have `grace`
+    Its exchange, if any, has a thread of its own. After a wish to stop, the calls under way have `grace`
     seconds to end, as they are paid for; their answers are journaled and wait there for the resume.
-    `after_turn` is called after every turn.
     """
     reason = ""
     try:
@@ -141,11 +137,8 @@ def run_in_turns(
     """Drives several nodes in this thread, round robin: each round every node takes at most one turn and
     every exchange a tick. True once all have finished; False after `most_rounds`. Closes nothing. With a
     clock that counts, the whole run is deterministic."""
-    rounds = 0
-    while most_rounds is None or rounds < most_rounds:
-        statuses = []
-        for node in nodes:
-            statuses.append(node.advance(clock()))
+    for _ in count() if most_rounds is None else range(most_rounds):
+        statuses = [node.advance(clock()) for node in nodes]
         now = clock()
         for exchange in exchanges:
             exchange.tick(now)
@@ -154,7 +147,6 @@ def run_in_turns(
         if all(status in ("finished", "waiting") for status in statuses):
             for node in nodes:
                 node.outside.wait(LONGEST_WAIT / len(nodes))
-        rounds += 1
     return False
 
 

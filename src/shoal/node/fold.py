@@ -1,9 +1,9 @@
 """The one loop, as a fold over the journal: produce → share → gather → verify → absorb.
 
 `Fold` holds a node's state and the *need* that it waits at. Only `feed(record)` moves it on, so the same
-records give the same state to the node that writes them (node.py) and to the same node when it resumes. There
-is no other path. A need that says *may* can be passed over, and then leaves no record: live
-by `pass_over`, on resume by the next record being another one.
+records give the same state to the node that writes them (node.py) and to the same node when it resumes
+(`rebuild`). A need that says *may* can be passed over and then leaves no record: a live node calls
+`pass_over`, a resume finds another record in its place.
 
 Answers may come in any order and at any time; turns are taken in the order in which they were asked.
 """
@@ -11,9 +11,11 @@ Answers may come in any order and at any time; turns are taken in the order in w
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
+
+import msgspec
 
 from shoal.errors import RunError
 from shoal.node.application import (
@@ -24,11 +26,13 @@ from shoal.node.application import (
     Own,
     Request,
     Restarts,
+    Snapshots,
     State,
     Turn,
     Verdict,
 )
-from shoal.runs.journal import Record
+from shoal.runs.checkpoint import Checkpoints, Found
+from shoal.runs.journal import JournalLike, Record
 from shoal.runs.ledger import Ledger
 from shoal.runs.records import (
     NOTHING,
@@ -45,6 +49,7 @@ from shoal.runs.records import (
     VerdictGiven,
     content_of,
     decode_payload,
+    refusing,
 )
 from shoal.swarm.authors import Place, Received
 
@@ -136,8 +141,9 @@ class Fold(Generic[State, Request, Answer, Evidence]):
         """Takes in the next record. RunError if it cannot follow here: the journal is of another
         application, or `gather` or `absorb` depended on something that is not in it."""
         content = content_of(record)
-        if isinstance(content, Started) and record.number > 1 and isinstance(self._application, Restarts):
-            self.state = self._application.restarted(self.state)
+        application = self._application
+        if isinstance(content, Started) and record.number > 1 and isinstance(application, Restarts):
+            self.state = application.restarted(self.state)
         if content is None or self._receive(content, record):
             return
         while not _meets(content, self.need):
@@ -148,7 +154,7 @@ class Fold(Generic[State, Request, Answer, Evidence]):
         self._move(content, record.time)
 
     def pass_over(self) -> None:
-        """Leaves out what may be done here."""
+        """Leaves the optional step out."""
         if not self._may_pass_over():
             raise RuntimeError(f"the loop cannot go on without {self.need}")
         self._move(None, 0.0)
@@ -172,29 +178,19 @@ class Fold(Generic[State, Request, Answer, Evidence]):
         kind = self._application.kinds.get(arrived.kind)
         if kind is None:
             raise RunError(f"the journal has an item of kind {arrived.kind!r}, unknown to the application.")
-        return Received(
-            author=arrived.author,
-            kind=arrived.kind,
-            item=decode_payload(arrived.item, kind.struct, f"an item of kind {arrived.kind!r}"),
-            epoch=arrived.epoch,
-            seq=arrived.seq,
-            index=arrived.index,
-            made_at=arrived.made_at,
-            arrived_at=arrived.arrived_at,
-            digest=bytes.fromhex(arrived.digest),
-        )
+        item = decode_payload(arrived.item, kind.struct, f"an item of kind {arrived.kind!r}")
+        fields = {**msgspec.structs.asdict(arrived), "item": item, "digest": bytes.fromhex(arrived.digest)}
+        return Received(**fields)
 
     def arrive(self, received: Received[Any]) -> None:
-        """Takes in an item that `read` made of a record of the journal. The same as feeding the record, where
-        it was read already."""
+        """Takes in an item that `read` made of a record: the same as feeding the record."""
         self._arrived.append(received)
         self._seen[received.author, received.place] = None
         if len(self._seen) > MOST_REMEMBERED_ITEMS:
             self._seen.popitem(last=False)
 
     def has_arrived(self, received: Received[Any]) -> bool:
-        """Whether this very item is in the journal already; the newest MOST_REMEMBERED_ITEMS are
-        remembered."""
+        """Whether this item is in the journal, among the newest MOST_REMEMBERED_ITEMS."""
         return (received.author, received.place) in self._seen
 
     def _loop(self) -> Generator[Need, tuple[Content | None, float], None]:
@@ -245,7 +241,7 @@ class Fold(Generic[State, Request, Answer, Evidence]):
             return judged
 
     def _receive(self, content: Content, record: Record) -> bool:
-        """Takes in what may come at any point of the loop; False for a record that belongs to one point."""
+        """Takes in a record that may come at any point of the loop; False if it belongs to one point."""
         match content:
             case Asked() if content.turn in self.flights:
                 # Asked again by a process that found no answer; the state has not moved in between.
@@ -313,14 +309,65 @@ class Fold(Generic[State, Request, Answer, Evidence]):
 
 
 def _meets(content: Content, need: Need) -> bool:
-    """Whether a record is what is needed, of this very turn and item."""
+    """Whether a record meets the need, for the same turn and item."""
     match content, need:
-        case (Asked(turn=number), MayAsk(turn=needed)) | (TurnBegun(turn=number), NeedTurn(turn=needed)):
+        case (Asked(turn=number), MayAsk(turn=needed)) | (
+            TurnBegun(turn=number),
+            NeedTurn(turn=needed),
+        ):
             return number == needed
-        case (Shared(turn=number), MayShare(turn=turn)) | (Note(turn=number), MayNote(turn=turn)):
+        case (Shared(turn=number), MayShare(turn=turn)) | (
+            Note(turn=number),
+            MayNote(turn=turn),
+        ):
             return number == turn.number
         case VerdictGiven() as verdict, NeedVerdicts(turn=turn, batch=batch, given=given):
             received = batch[given]
             place = Place(verdict.kind, verdict.epoch, verdict.seq, verdict.index)
             return (verdict.turn, verdict.author, place) == (turn.number, received.author, received.place)
     return False
+
+
+def rebuild(
+    application: Application[State, Request, Answer, Evidence],
+    journal: JournalLike,
+    checkpoints: Checkpoints | None,
+    *,
+    seed: int,
+    node: str,
+    budget: Mapping[str, int],
+) -> tuple[Fold[State, Request, Answer, Evidence], Found]:
+    """The fold after all records, and the checkpoint that it started from. Records up to the checkpoint count
+    for budgets and open calls only; the later ones are replayed. Both ways give the same node."""
+    found = checkpoints.newest() if checkpoints is not None else Found(None, 0, 0, ())
+    if found.journal_number > journal.last_number:
+        raise RunError(
+            f"{found.path}: this checkpoint is ahead of its journal, whose end was lost. Restore the journal "
+            "from a copy. The checkpoint may hold all that is left: to remove it is to go back to where the "
+            "journal ends, at worst to the start, and to pay for the calls since then again."
+        )
+    if found.path is None:
+        state = application.initial_state()
+    elif isinstance(application, Snapshots):
+        state = application.restore(found.path)
+    else:
+        raise RunError(f"{found.path}: there is a checkpoint, but {application.name!r} cannot restore one.")
+    fold = Fold(application, state, seed=seed, node=node, ledger=Ledger(budget))
+    for record in journal.read():
+        with refusing(getattr(journal, "path", "the journal"), record):
+            content = content_of(record) if record.kind == "started" else None
+            if isinstance(content, Started) and (content.seed, content.node) != (seed, node):
+                raise RunError(
+                    f"the journal is of node {content.node!r} with seed {content.seed}, not of {node!r} with "
+                    f"seed {seed}. Resume it as what it is."
+                )
+            if record.number > found.journal_number:
+                fold.feed(record)
+            else:
+                fold.skip(record)
+        if record.number == found.journal_number and fold.absorbed != found.number:
+            raise RunError(
+                f"{found.path}: this checkpoint is of turn {found.number}, but its journal is at turn "
+                f"{fold.absorbed} there. They are not of one run; remove the checkpoint."
+            )
+    return fold, found

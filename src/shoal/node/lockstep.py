@@ -1,8 +1,8 @@
 """All nodes of a run in this process, in virtual time: the same settings give the same run, bit for bit.
 
-In each pass every node takes one turn, and then what was shared is delivered. A node whose answer is not
-there yet is waited for, so that the order of things does not depend on how long anything takes; meanwhile
-the calls of all nodes go on beside each other.
+In each pass every node takes one turn, and then shared items are delivered. A pass waits for every answer, so
+that the order does not depend on the duration of anything; meanwhile the calls of all nodes go on beside each
+other.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Lockstep(Generic[StandingOf]):
                 self._ended[name] = str(error)
 
     def run(self, stop: Stop, report: Report[StandingOf]) -> list[StandingOf]:
-        """Until all nodes have ended or `stop` is requested; where each of them stands then."""
+        """Runs all nodes until they have ended or `stop` is requested, and returns their standings."""
         try:
             while self._running and not stop.requested:
                 for name in self._running:
@@ -94,7 +94,7 @@ class Lockstep(Generic[StandingOf]):
             self._ended[name] = str(error)
 
     def _leave(self, name: str, reason: str, until: float) -> None:
-        """Ends a node that is not done; calls under way have until then to end, as they are paid for."""
+        """Ends a node that is not done. Calls under way may still end `until` then, as they are paid for."""
         seat = self._seats[name]
         try:
             while seat.node.unanswered and time.monotonic() < until:
@@ -128,10 +128,6 @@ class Lockstep(Generic[StandingOf]):
 
 
 def _after(run: RunFolder, names: list[str]) -> float:
-    """A time after all that is in the journals: a restarted node must not repeat its earlier numbers."""
-    latest = 0.0
-    for name in names:
-        if run.journal_path(name).exists():
-            for record in read(run.journal_path(name)):
-                latest = max(latest, record.time)
-    return latest + 1.0
+    """A time after all records of the journals: a restarted node must not repeat its earlier numbers."""
+    journals = [path for path in map(run.journal_path, names) if path.exists()]
+    return max((record.time for path in journals for record in read(path)), default=0.0) + 1.0

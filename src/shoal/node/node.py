@@ -4,13 +4,12 @@
     while node.step(clock()) != "finished": ...
 
 `step(now)` does one small thing and never waits, so the same node runs in the field with the real clock,
-beside others in one process, and in the simulator with a virtual clock (drive.py). Making a node on a
-journal that has records in it *is* resuming: they are replayed, from the newest complete checkpoint where
-there is one.
+beside others in one process, and in the simulator with a virtual clock (drive.py). A node that is made on a
+journal with records resumes: they are replayed, from the newest complete checkpoint if there is one.
 
-Guarantees: nothing from outside is used before it is in the journal; every request was reserved in the
-journal before, and only if it fits the budget; the outcome does not depend on the order in which answers come
-in; no other node, slow, silent or hostile, delays a step.
+Guarantees: nothing from outside is used before it is in the journal; every request is reserved in the journal
+before it is made, and only if it fits the budget; the outcome does not depend on the order of answers; no
+other node, slow, silent or hostile, delays a step.
 """
 
 from __future__ import annotations
@@ -39,32 +38,13 @@ from shoal.node.application import (
     Turn,
     Verdict,
 )
-from shoal.node.fold import MayAsk, MayNote, MayShare, NeedAnswer, NeedTurn, NeedVerdicts
+from shoal.node.fold import MayAsk, MayNote, MayShare, NeedAnswer, NeedTurn, NeedVerdicts, rebuild
 from shoal.node.outside import Call, Outside
-from shoal.node.resume import rebuild
-from shoal.runs.checkpoint import Checkpoints, Found
+from shoal.runs import records
+from shoal.runs.checkpoint import Checkpoints
 from shoal.runs.journal import JournalLike
 from shoal.runs.ledger import Ledger
-from shoal.runs.records import (
-    BUDGET_SPENT,
-    NOTHING_LEFT,
-    Answered,
-    Arrived,
-    Asked,
-    CheckpointWritten,
-    Content,
-    Missed,
-    Note,
-    Sent,
-    Shared,
-    SharedItem,
-    Started,
-    Stopped,
-    TurnBegun,
-    VerdictGiven,
-    encode_payload,
-    kind_of,
-)
+from shoal.runs.records import encode_payload, kind_of
 from shoal.swarm.accounts import Credit
 from shoal.swarm.authors import Received
 
@@ -77,8 +57,8 @@ MOST_REASON_CHARACTERS = 500
 
 class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`look_ahead` L: turn k is drawn from the state after turn k − L (1: strictly one after the other). A
-    turn that has no answer `deadline` seconds after it was asked is missed (None: waits). `budget`: most per
-    measure. `gather_limit`: most items taken in per turn. A checkpoint is written every `checkpoint_every`
+    turn without an answer after `deadline` seconds is missed (None: it waits). `budget`: most per measure.
+    `gather_limit`: most items taken in per turn. A checkpoint is written every `checkpoint_every`
     turns (0: never), if the application has snapshots."""
 
     look_ahead: int = 1
@@ -116,8 +96,7 @@ class Node(Generic[State, Request, Answer, Evidence]):
         self.exchange = exchange
         self.settings = settings if settings is not None else NodeSettings()
         self.finished_because = ""
-        self.trouble = ""
-        """Why it gave up; empty for a node that did all it was asked to."""
+        self.trouble = ""  # the reason why it gave up
         self.late_answers = 0
         self._checkpoints = checkpoints
         self.fold, found = rebuild(
@@ -126,7 +105,17 @@ class Node(Generic[State, Request, Answer, Evidence]):
         self._checkpointed = found.number
         self._lost = [turn for turn, flight in self.fold.flights.items() if flight.own is None]
         is_restart = journal.last_number > 0
-        self._write_started(now, found)
+        started = records.Started(
+            seed=seed,
+            node=name,
+            application=application.name,
+            shoal=shoal.__version__,
+            look_ahead=self.settings.look_ahead,
+            budget=self.settings.budget,
+            from_checkpoint=found.number,
+            passed_over=found.passed_over,
+        )
+        self._record(now, started)
         if is_restart and isinstance(application, Restarts):
             self._send_out(application.share_again(self.state), now, again=True)
 
@@ -136,7 +125,7 @@ class Node(Generic[State, Request, Answer, Evidence]):
 
     @property
     def turns(self) -> int:
-        """How many turns are absorbed."""
+        """The number of turns that are absorbed."""
         return self.fold.absorbed
 
     @property
@@ -145,18 +134,18 @@ class Node(Generic[State, Request, Answer, Evidence]):
 
     @property
     def unanswered(self) -> int:
-        """How many calls are under way."""
+        """The number of calls that are under way."""
         return len(self._open_turns())
 
     def wake_at(self) -> float | None:
-        """While waiting: the time at which there is something to do at the latest, where that is known."""
+        """While waiting: the latest time of the next thing to do, if it is known."""
         times = [] if (over := self.outside.next_at()) is None else [over]
         if (deadline := self.settings.deadline) is not None:
             times += [self.fold.flights[turn].asked_at + deadline for turn in self._open_turns()]
         return min(times, default=None)
 
     def step(self, now: float) -> Status:
-        """Does the next thing that can be done at time `now`, without waiting for anything."""
+        """Does the next thing that can be done at `now`; never waits."""
         self.collect(now)
         if self._lost:
             self._ask_again(self._lost.pop(0), now)
@@ -171,13 +160,13 @@ class Node(Generic[State, Request, Answer, Evidence]):
                 self._share(turn, fresh, now)
             case NeedTurn(turn=number):
                 self._gather(now)
-                self._record(now, TurnBegun(number))
+                self._record(now, records.TurnBegun(number))
             case NeedVerdicts(turn=turn, batch=batch, given=given):
                 self._verify(turn, batch[given:], now)
             case MayNote(turn=turn):
                 if isinstance(self.application, Explains):
                     said = self.application.explain(self.state, turn)
-                    self._record(now, Note(turn.number, encode_payload(said, "a note")))
+                    self._record(now, records.Note(turn.number, encode_payload(said, "a note")))
                 else:
                     self.fold.pass_over()
                 return "turned"
@@ -197,16 +186,16 @@ class Node(Generic[State, Request, Answer, Evidence]):
                 self.late_answers += 1
             elif over.reply is None:
                 reason = over.failure[:MOST_REASON_CHARACTERS]
-                self._record(now, Missed(over.call.turn, over.call.attempt, reason))
+                self._record(now, records.Missed(over.call.turn, over.call.attempt, reason))
             else:
                 cost = None if over.reply.cost is None else dict(over.reply.cost)
                 answer = encode_payload(over.reply.answer, "an answer")
-                self._record(now, Answered(over.call.turn, over.call.attempt, answer, cost))
+                self._record(now, records.Answered(over.call.turn, over.call.attempt, answer, cost))
         if (deadline := self.settings.deadline) is not None:
             for turn in self._open_turns():
                 flight = self.fold.flights[turn]
                 if now >= flight.asked_at + deadline:
-                    self._record(now, Missed(turn, flight.attempt, "deadline"))
+                    self._record(now, records.Missed(turn, flight.attempt, "deadline"))
 
     def checkpoint(self, now: float) -> bool:
         """Writes a checkpoint if the application has snapshots and the loop is between two turns."""
@@ -219,31 +208,27 @@ class Node(Generic[State, Request, Answer, Evidence]):
             turn, self.journal.last_number, lambda folder: application.snapshot(self.state, folder)
         )
         self._checkpointed = turn
-        self._record(now, CheckpointWritten(turn))
+        self._record(now, records.CheckpointWritten(turn))
         return True
 
     def close(self, now: float, reason: str) -> None:
-        """Ends the process's part cleanly; the node can be resumed, and goes on as if it had not been
-        stopped."""
+        """Ends the process's part cleanly; a resumed node goes on as if it had not been stopped."""
         if self.settings.checkpoint_every:
             self.checkpoint(now)
-        self._record(now, Stopped(self.fold.absorbed, reason))
+        self._record(now, records.Stopped(self.fold.absorbed, reason))
         self.outside.close()
         self.journal.close()
 
     def abandon(self) -> None:
-        """Lets go of everything without another record, as after a failure."""
+        """Frees everything without another record, as after a failure."""
         self.outside.close()
         with contextlib.suppress(RunError):  # there is a failure already, and that one is to be seen
             self.journal.close()
 
     def _open_turns(self) -> list[int]:
-        # What the last process left without an answer is not under way: it is asked again, from now.
-        return [
-            turn
-            for turn, flight in self.fold.flights.items()
-            if flight.own is None and turn not in self._lost
-        ]
+        # A turn that the last process left without an answer is not under way: it is asked again.
+        flights = self.fold.flights.items()
+        return [turn for turn, flight in flights if flight.own is None and turn not in self._lost]
 
     def _ask(self, number: int, now: float) -> Status:
         every = self.settings.checkpoint_every
@@ -256,7 +241,7 @@ class Node(Generic[State, Request, Answer, Evidence]):
         if isinstance(proposal, Proposal) and self.ledger.fits(proposal.reserve):
             request = encode_payload(proposal.request, "a request")
             first = None if proposal.first is None else dict(proposal.first)
-            self._begin(Asked(number, 1, dict(proposal.reserve), request, first), now)
+            self._begin(records.Asked(number, 1, dict(proposal.reserve), request, first), now)
             return "worked"
         if self.fold.flights:
             self.fold.pass_over()
@@ -264,7 +249,7 @@ class Node(Generic[State, Request, Answer, Evidence]):
         if isinstance(proposal, GiveUp):
             self.finished_because = self.trouble = proposal.reason
         else:
-            self.finished_because = NOTHING_LEFT if proposal is None else BUDGET_SPENT
+            self.finished_because = records.NOTHING_LEFT if proposal is None else records.BUDGET_SPENT
         return "finished"
 
     def _ask_again(self, number: int, now: float) -> None:
@@ -273,22 +258,22 @@ class Node(Generic[State, Request, Answer, Evidence]):
         flight = self.fold.flights[number]
         if flight.own is not None:
             return
-        reserve, sent = self.ledger.reserved_for(number), self.ledger.sent_for(number)
-        # What was reserved for the lost attempt is free again, but for the sent parts of it.
+        reserve, sent = self.ledger.parts_of(number)
+        # The reserve of the lost attempt is free again, except for its sent parts.
         if self.ledger.fits(sent):
             request = encode_payload(flight.request, "a request")
-            self._begin(Asked(number, flight.attempt + 1, reserve, request, flight.first), now)
+            self._begin(records.Asked(number, flight.attempt + 1, reserve, request, flight.first), now)
         else:
             reason = "lost, and the budget has no room to ask again"
-            self._record(now, Missed(number, flight.attempt, reason, sent))
+            self._record(now, records.Missed(number, flight.attempt, reason, sent))
 
-    def _begin(self, asked: Asked, now: float) -> None:
+    def _begin(self, asked: records.Asked, now: float) -> None:
         self._record(now, asked)
         request = self.fold.flights[asked.turn].request
 
         def spend(amounts: Mapping[str, int]) -> None:
             # Straight into the journal, as it comes from another thread; only a resume reads it.
-            self.journal.append("sent", now, Sent(asked.turn, asked.attempt, dict(amounts)))
+            self.journal.append("sent", now, records.Sent(asked.turn, asked.attempt, dict(amounts)))
 
         self.outside.begin(Call(asked.turn, asked.attempt, spend), self.state, request, now)
 
@@ -313,11 +298,11 @@ class Node(Generic[State, Request, Answer, Evidence]):
             kind = self.application.kinds.of(item).name
             try:
                 self.exchange.share(item)
-                shared.append(SharedItem(kind))
+                shared.append(records.SharedItem(kind))
             except ShareRefused as refused:
-                shared.append(SharedItem(kind, str(refused)[:MOST_REASON_CHARACTERS]))
+                shared.append(records.SharedItem(kind, str(refused)[:MOST_REASON_CHARACTERS]))
         if shared:
-            self._record(now, Shared(self.turns if turn is None else turn, tuple(shared), again))
+            self._record(now, records.Shared(self.turns if turn is None else turn, tuple(shared), again))
         return bool(shared)
 
     def _gather(self, now: float) -> None:
@@ -325,39 +310,28 @@ class Node(Generic[State, Request, Answer, Evidence]):
             return
         found = []
         for received in self.exchange.gather(self.settings.gather_limit):
-            # A restarted exchange hands out again what it fetches again; what is in the journal came already.
+            # A restarted exchange fetches old items again: those in the journal are left out.
             if self.application.kinds.get(received.kind) is None or self.fold.has_arrived(received):
                 continue
             try:
-                arrived = Arrived(
-                    author=received.author,
-                    kind=received.kind,
-                    epoch=received.epoch,
-                    seq=received.seq,
-                    index=received.index,
-                    made_at=received.made_at,
-                    arrived_at=received.arrived_at,
-                    digest=received.digest.hex(),
-                    item=encode_payload(received.item, "an item"),
-                )
+                item, digest = encode_payload(received.item, "an item"), received.digest.hex()
+                fields = {**msgspec.structs.asdict(received), "item": item, "digest": digest}
+                arrived = records.Arrived(**fields)
                 found.append((arrived, self.fold.read(arrived)))
             except RunError:  # e.g. an infinite number: nothing foreign stops a node, also not on resume
                 self.exchange.credit(received.author, received.place, "rejected", "cannot be journaled")
         if found:
             # The fold gets the items as they stand in the journal, not as the exchange handed them out.
             self.journal.append_all(kind_of(found[0][0]), now, [arrived for arrived, _ in found])
-            for _, item in found:
-                self.fold.arrive(item)
+            for _, read in found:
+                self.fold.arrive(read)
 
     def _verify(self, turn: Turn, batch: Sequence[Received[Any]], now: float) -> None:
         given = [
-            VerdictGiven(
+            records.VerdictGiven(
                 turn=turn.number,
                 author=received.author,
-                epoch=received.epoch,
-                kind=received.kind,
-                seq=received.seq,
-                index=received.index,
+                **msgspec.structs.asdict(received.place),
                 accepted=verdict.accepted,
                 reason=verdict.reason[:MOST_REASON_CHARACTERS],
                 evidence=encode_payload(verdict.evidence, "evidence"),
@@ -380,20 +354,6 @@ class Node(Generic[State, Request, Answer, Evidence]):
                 return [Verdict(False, f"the verifier raised {type(error).__name__}: {error}")]
         return [verdict for received in batch for verdict in self._verdicts(turn, [received])]
 
-    def _record(self, now: float, content: Content) -> None:
+    def _record(self, now: float, content: records.Content) -> None:
         """The way into the fold for a live node: through the journal."""
-        record = self.journal.append(kind_of(content), now, content)
-        self.fold.feed(record)
-
-    def _write_started(self, now: float, found: Found) -> None:
-        started = Started(
-            seed=self.seed,
-            node=self.name,
-            application=self.application.name,
-            shoal=shoal.__version__,
-            look_ahead=self.settings.look_ahead,
-            budget=self.settings.budget,
-            from_checkpoint=found.number,
-            passed_over=found.passed_over,
-        )
-        self._record(now, started)
+        self.fold.feed(self.journal.append(kind_of(content), now, content))

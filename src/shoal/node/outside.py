@@ -1,8 +1,8 @@
 """The outside answers requests: a model behind a network, threads, a policy in this process.
 
-The loop begins a call and later collects what has finished; it never waits inside. `Inline` answers at once
-and is all that a synchronous application needs; `Threads` runs slow calls beside each other; `Delayed`
-answers after a given virtual time and is for the simulator and for tests. All three wrap one plain function
+The loop begins a call and later collects the calls that are over; it never waits inside. `Inline` answers at
+once, `Threads` runs slow calls beside each other, and `Delayed` answers after a given virtual time. All three
+wrap one plain function
 
     answer(state, request) -> Reply
 
@@ -20,11 +20,8 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from shoal.errors import ShoalError
+from shoal.node.application import Answer, Request, State, StateIn
 
-State = TypeVar("State")
-Request = TypeVar("Request")
-Answer = TypeVar("Answer")
-StateIn = TypeVar("StateIn", contravariant=True)
 RequestIn = TypeVar("RequestIn", contravariant=True)
 AnswerOut = TypeVar("AnswerOut", covariant=True)
 
@@ -41,7 +38,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[AnswerOut]):
-    """An answer and what it really cost (None: what was reserved)."""
+    """An answer and its real cost (None: the whole reserve)."""
 
     answer: AnswerOut
     cost: Mapping[str, int] | None = None
@@ -58,8 +55,8 @@ class Finished(Generic[AnswerOut]):
 
 class Outside(Protocol[StateIn, RequestIn, AnswerOut]):
     def begin(self, call: Call, state: StateIn, request: RequestIn, now: float) -> None:
-        """Starts a call. `state` is only there to be read before this returns: a policy in training answers
-        from what it is now. Calls that run on must take all they need from the request."""
+        """Starts a call. `state` may be read before this returns, as by a policy that answers from its
+        present weights; a call that runs on takes all it needs from the request."""
 
     def finished(self, now: float) -> Sequence[Finished[AnswerOut]]:
         """The calls that are over since the last time; does not block."""
@@ -68,7 +65,7 @@ class Outside(Protocol[StateIn, RequestIn, AnswerOut]):
         """Returns once a call is over or the time has passed. Virtual outsides return at once."""
 
     def next_at(self) -> float | None:
-        """When the next call will be over, where that is known."""
+        """The time at which the next call will be over, if it is known."""
 
     def close(self) -> None: ...
 
@@ -84,7 +81,7 @@ class Inline(Generic[State, Request, Answer]):
         self._finished: list[Finished[Answer]] = []
 
     def begin(self, call: Call, state: State, request: Request, now: float) -> None:
-        self._finished.append(_answer(self._function, call, state, request))
+        self._finished.append(self._answer(call, state, request))
 
     def finished(self, now: float) -> list[Finished[Answer]]:
         finished, self._finished = self._finished, []
@@ -99,17 +96,23 @@ class Inline(Generic[State, Request, Answer]):
     def close(self) -> None:
         pass
 
+    def _answer(self, call: Call, state: State, request: Request) -> Finished[Answer]:
+        try:
+            return Finished(call, self._function(state, request))
+        except ShoalError as error:
+            return Finished(call, None, f"{type(error).__name__}: {error}")
 
-class Delayed(Generic[State, Request, Answer]):
+
+class Delayed(Inline[State, Request, Answer]):
     """Answers within `begin` and hands the answer out `delay(call)` virtual seconds later."""
 
     def __init__(self, function: Function[State, Request, Answer], delay: Callable[[Call], float]) -> None:
-        self._function = function
+        super().__init__(function)
         self._delay = delay
         self._waiting: list[tuple[float, int, int, Finished[Answer]]] = []
 
     def begin(self, call: Call, state: State, request: Request, now: float) -> None:
-        over = _answer(self._function, call, state, request)
+        over = self._answer(call, state, request)
         heapq.heappush(self._waiting, (now + self._delay(call), call.turn, call.attempt, over))
 
     def finished(self, now: float) -> list[Finished[Answer]]:
@@ -118,9 +121,6 @@ class Delayed(Generic[State, Request, Answer]):
             found.append(heapq.heappop(self._waiting)[3])
         return found
 
-    def wait(self, seconds: float) -> None:
-        pass
-
     def next_at(self) -> float | None:
         return self._waiting[0][0] if self._waiting else None
 
@@ -128,16 +128,16 @@ class Delayed(Generic[State, Request, Answer]):
         self._waiting.clear()
 
 
-class Threads(Generic[Request, Answer]):
+class Threads(Inline[object, Request, Answer]):
     """Runs each call in a thread of its own; there are as many as the node looks ahead.
 
     The function gets the request only, as the state goes on meanwhile. The threads are daemons: a call that
-    never ends does not keep the process alive, and one whose answer nobody waits for any more costs a thread
-    until it ends, so a client should have a time-out of its own.
+    never ends does not keep the process alive. A call whose answer is no longer awaited costs a thread until
+    it ends, so a client should have a time-out of its own.
     """
 
     def __init__(self, function: Callable[[Request], Reply[Answer]]) -> None:
-        self._function = function
+        super().__init__(lambda _, request: function(request))
         self._done: queue.SimpleQueue[Finished[Answer] | Exception] = queue.SimpleQueue()
         self._taken: list[Finished[Answer] | Exception] = []
 
@@ -151,11 +151,10 @@ class Threads(Generic[Request, Answer]):
         while not self._done.empty():
             self._taken.append(self._done.get())
         taken, self._taken = self._taken, []
-        found = [one for one in taken if isinstance(one, Finished)]
         for one in taken:
             if isinstance(one, Exception):
                 raise one
-        return found
+        return [one for one in taken if isinstance(one, Finished)]
 
     def wait(self, seconds: float) -> None:
         if not self._taken:
@@ -164,23 +163,8 @@ class Threads(Generic[Request, Answer]):
             except queue.Empty:
                 return
 
-    def next_at(self) -> float | None:
-        return None
-
-    def close(self) -> None:
-        pass
-
     def _run(self, call: Call, request: Request) -> None:
         try:
-            self._done.put(_answer(lambda _, asked: self._function(asked), call, None, request))
+            self._done.put(self._answer(call, None, request))
         except Exception as error:  # carried to the thread that owns the node, and raised there
             self._done.put(error)
-
-
-def _answer(
-    function: Function[State, Request, Answer], call: Call, state: State, request: Request
-) -> Finished[Answer]:
-    try:
-        return Finished(call, function(state, request))
-    except ShoalError as error:
-        return Finished(call, None, f"{type(error).__name__}: {error}")

@@ -1,7 +1,7 @@
 """The nodes of a run as processes: started, watched by their journals, ended with their parent.
 
-Nothing is asked of a child but its orders; what it does is read from its journal, as anybody could. A child
-that fails or is killed is reported and stops nobody else.
+A child gets its orders and nothing else; its progress is read from its journal. A child that fails or is
+killed is reported and stops nobody else.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from typing import IO, Generic
 import msgspec
 
 from shoal.node.child import Orders, serve
-from shoal.node.crew import Crew, Report, Watcher
+from shoal.node.crew import Crew, Network, Report, Watcher
 from shoal.node.drive import Stop
-from shoal.node.network import Network
 from shoal.node.standing import StandingOf
 from shoal.runs import RunFolder
 from shoal.swarm import Identity
@@ -61,7 +60,7 @@ class Child(Generic[StandingOf]):
 def run_processes(
     crew: Crew[StandingOf], run: RunFolder, stop: Stop, report: Report[StandingOf], network: Network
 ) -> list[StandingOf]:
-    """Runs all nodes until they have ended or `stop` is requested; where each of them stands then."""
+    """Runs all nodes until they have ended or `stop` is requested, and returns their standings."""
     children: list[Child[StandingOf]] = []
     try:
         children += [_start(crew, run, orders) for orders in _orders(crew, run, network)]
@@ -165,7 +164,7 @@ def _start(crew: Crew[StandingOf], run: RunFolder, orders: Orders) -> Child[Stan
 
 
 def _end(children: list[Child[StandingOf]]) -> None:
-    """Asks those that still run to stop, and waits for them."""
+    """Asks the children that still run to stop, and waits for them."""
     for child in children:
         if child.process.poll() is None:
             child.stopping = True

@@ -1,7 +1,7 @@
 """Running a crew into a folder: in this process, or with one process per node over the network.
 
-A run that was stopped or killed is resumed by running it again with the same folder: journals say what is
-done. One node's failure is told in one line and stops nobody else.
+A run that was stopped or killed is resumed by running it again with the same folder. One node's failure is
+told in one line and stops nobody else.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ from typing import TypeVar
 import msgspec
 
 from shoal.errors import RunError
-from shoal.node.crew import Crew
+from shoal.node.crew import Crew, Network
 from shoal.node.drive import Stop
 from shoal.node.lockstep import Lockstep
-from shoal.node.network import Network
-from shoal.node.pace import Pace
-from shoal.node.standing import Progress, StandingOf
+from shoal.node.standing import Pace, Progress, StandingOf
 from shoal.runs import RunFolder, load_settings, to_toml
 
 REPORT_EVERY = 0.2
@@ -36,12 +34,12 @@ def run_crew(
     progress: Callable[[Progress[StandingOf]], None] | None = None,
     network: Network | None = None,
 ) -> str:
-    """Runs all nodes into `folder`, or goes on with the run that is there, if its settings are the same.
-    Nothing that was paid for is asked twice.
+    """Runs all nodes into `folder`, or goes on with a run of the same settings there; paid calls are not made
+    twice.
 
-    Returns "finished", or why it ended before: the wish to stop, or the trouble of a node. With `in_process`
-    all nodes share this process and a virtual clock, and the same settings give the same run. `network` is
-    for the other mode: where to join others; without it the run's processes are a swarm of their own.
+    Returns "finished", or the reason of an early end: the wish to stop, or the trouble of a node. With
+    `in_process` all nodes share this process and a virtual clock, and the same settings give the same run.
+    Otherwise `network` names others to join; without it the run's processes are a swarm of their own.
     `progress` is called a few times a second, and once at the end.
     """
     began, stop, pace, last_report = time.monotonic(), stop or Stop(), Pace(), 0.0
@@ -71,10 +69,6 @@ def run_crew(
             run_nodes = run_here if crew.at_terminal else run_processes
             standings = run_nodes(crew, run, stop, report, network or Network())
         tell(standings)
-    return _how_it_ended(standings, stop)
-
-
-def _how_it_ended(standings: list[StandingOf], stop: Stop) -> str:
     troubles = [f"{node.name} ({node.model}): {node.trouble}" for node in standings if node.trouble]
     if troubles:
         return "; ".join(troubles)

@@ -6,7 +6,8 @@ No node reads any of this, so a clock or a watcher cannot change a run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -18,7 +19,7 @@ from shoal.runs.records import Arrived, Note, Shared, Started, VerdictGiven, con
 from shoal.swarm.presence import PRESENCE, peers_seen
 
 MOST_AUTHORS = 4096
-"""That are told apart; a journal may name any number of them."""
+"""Authors that are told apart; a journal may name any number of them."""
 
 
 class Traffic(msgspec.Struct, frozen=True):
@@ -33,10 +34,10 @@ class Traffic(msgspec.Struct, frozen=True):
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """`done` is the share of the node's work from 0 to 1, `work` what its speed is counted in (evaluations,
-    tokens), `spent` what counts against its budget of `allowed` (None: no limit). `per_second` and
-    `seconds_left` are estimates by the watcher's clock, None before there is anything to go by. `ended`: it
-    will do no more; `trouble` says why it stopped early, `waiting` what delays its first turn."""
+    """`done` is the share of the node's work from 0 to 1. Its speed is counted in `work` (evaluations,
+    tokens), its budget of `allowed` (None: no limit) in `spent`. `per_second` and `seconds_left` are
+    estimates by the watcher's clock, None before there is any progress. `ended`: it will do no more;
+    `trouble` is the reason why it stopped early, `waiting` that of a delayed first turn."""
 
     name: str
     model: str
@@ -63,7 +64,7 @@ StandingOut = TypeVar("StandingOut", bound=Standing, covariant=True)
 
 class Progress(msgspec.Struct, Generic[StandingOf], frozen=True):
     """The state of a whole run: `done` of `total` in `unit` (calls, steps). While there are no nodes yet,
-    `making` says how much of each model that is made on first use is there, from 0 to 1."""
+    `making` has the share that is done, from 0 to 1, of each model that is made on first use."""
 
     done: int
     total: int
@@ -76,8 +77,8 @@ class Progress(msgspec.Struct, Generic[StandingOf], frozen=True):
 class Tally:
     """A journal so far, in the figures that all applications have in common.
 
-    `read` takes in what was added since the last time, and never raises for a journal: one that is damaged is
-    read up to there, and `trouble` says where. It need not exist yet.
+    `read` takes in the new records and never raises for a journal: a damaged one is read up to the damage,
+    and `trouble` names the place. It need not exist yet.
     """
 
     def __init__(self, journal: Path) -> None:
@@ -86,9 +87,7 @@ class Tally:
         self._follower = Follower(journal)
         self._presence = journal.with_name(PRESENCE)
         self._authors: set[str] = set()
-        self._shared = 0
-        self._received = 0
-        self._rejected = 0
+        self._shared = self._received = self._rejected = 0
 
     def notes(self, expected: type[NoteOf]) -> Iterator[NoteOf]:
         """The notes among the new records, in their type."""
@@ -124,6 +123,51 @@ class Tally:
 
     def traffic(self, used: int) -> Traffic:
         """Peers are those whose beacons were heard, as the node's exchange writes them down; where there is
-        no such file (in one process, on earlier runs), those from whom something arrived."""
+        no such file (in one process, on earlier runs), the authors of arrived items."""
         seen = peers_seen(self._presence) if self._presence.is_file() else 0
         return Traffic(max(len(self._authors), seen), self._shared, self._received, self._rejected, used)
+
+
+@dataclass
+class _Course:
+    """The point from which a node's progress is measured; `moved`: it made some progress just then."""
+
+    seconds: float
+    work: int
+    done: float
+    moved: bool = False
+    rate: float | None = None
+
+
+class Pace:
+    """The speed of nodes and the time they still need, by the watcher's clock, so that it is the same for
+    nodes in virtual time. Work of an earlier process and the time until a node's first progress (a model is
+    being loaded) do not count."""
+
+    def __init__(self) -> None:
+        self._courses: dict[str, _Course] = {}
+
+    def of(self, standings: Sequence[StandingOf], seconds: float) -> list[StandingOf]:
+        """The standings with `per_second` and `seconds_left`; `seconds` grows from call to call."""
+        return [self._paced(one, seconds) for one in standings]
+
+    def _paced(self, one: StandingOf, seconds: float) -> StandingOf:
+        course = self._courses.setdefault(one.name, _Course(seconds, one.work, one.done))
+        left: float | None = None
+        elapsed = seconds - course.seconds
+        if one.ended:
+            left = 0.0
+        elif elapsed > 0:
+            if course.moved or one.work > course.work:
+                course.rate = (one.work - course.work) / elapsed
+            if one.done > course.done:
+                left = max(0.0, (1.0 - one.done) * elapsed / (one.done - course.done))
+        if not course.moved and (one.work > course.work or one.done > course.done):
+            self._courses[one.name] = _Course(seconds, one.work, one.done, moved=True, rate=course.rate)
+        return msgspec.structs.replace(one, per_second=course.rate, seconds_left=left)
+
+
+def longest_left(standings: Sequence[Standing]) -> float | None:
+    """The seconds that the slowest node still needs; None as long as those of one node are unknown."""
+    left = [one.seconds_left for one in standings if not one.trouble]
+    return None if not left or None in left else max(one for one in left if one is not None)

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from shoal.files import write_whole
 from shoal.report.page import (
     bullets,
     duration,
@@ -26,7 +27,6 @@ from shoal.report.plots import (
     greatest_fitness,
     models_figure,
 )
-from shoal.runs.files import write_whole
 from shoal.runs.markup import Markup, element, number, table
 from shoal.runs.results import (
     ArchiveMap,

@@ -1,8 +1,8 @@
 """Checkpoints: folders `checkpoint-<number>/` that are either complete or not there.
 
 A checkpoint is filled aside, gets a manifest with the size and SHA-256 of each file, is forced to the disk,
-and only then renamed to its name. On resume the newest one whose files match their manifest is used; each
-newer one that does not is passed over and named in `Found.passed_over`, so that the caller can say so.
+and only then renamed to its name. A resume uses the newest one whose files match their manifest and names the
+damaged ones in `Found.passed_over`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from shoal.errors import RunError
-from shoal.files import sync_folder
+from shoal.files import force_to_disk
 
 MANIFEST = "manifest.json"
 _NAME = re.compile(r"checkpoint-(\d+)")
@@ -30,7 +30,7 @@ class FileEntry(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What a checkpoint holds. `journal_number` is the last record whose effect is in it."""
+    """The files of a checkpoint. `journal_number` is the last record whose effect is in it."""
 
     number: int
     journal_number: int
@@ -39,7 +39,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The newest complete checkpoint, if any, and what was wrong with newer ones."""
+    """The newest complete checkpoint, if any, and the faults of newer ones."""
 
     path: Path | None
     number: int
@@ -57,23 +57,27 @@ class Checkpoints:
         self.keep = keep
 
     def write(self, number: int, journal_number: int, fill: Callable[[Path], None]) -> Path:
-        """Lets `fill` write files into an empty folder and makes that folder checkpoint `number`.
-
-        Until the rename nothing is visible; a failure leaves the older checkpoints as they were.
-        """
+        """Lets `fill` write files into an empty folder and makes that folder checkpoint `number`. Until the
+        rename nothing is visible; a failure leaves the older checkpoints as they were."""
         final = self.folder / f"checkpoint-{number:08d}"
         aside = self.folder / f".{final.name}.partial"
         try:
             shutil.rmtree(aside, ignore_errors=True)
             aside.mkdir(parents=True)
             fill(aside)
-            manifest = Manifest(number, journal_number, _describe(aside))
+            files = {
+                path.relative_to(aside).as_posix(): FileEntry(path.stat().st_size, _sha256(path))
+                for path in sorted(aside.rglob("*"))
+                if path.is_file()
+            }
+            manifest = Manifest(number, journal_number, files)
             (aside / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
-            _sync_tree(aside)
+            for path in (*aside.rglob("*"), aside):
+                force_to_disk(path)
             if final.exists():  # a damaged one that was passed over, or the same turn reached again
                 shutil.rmtree(final)
             os.rename(aside, final)
-            sync_folder(self.folder)
+            force_to_disk(self.folder)
         except OSError as error:
             shutil.rmtree(aside, ignore_errors=True)
             raise RunError(
@@ -103,8 +107,7 @@ class Checkpoints:
 
     def _prune(self, newest: int) -> None:
         # A higher number is one that was passed over as damaged before this run went on from an older one.
-        ours = sorted((number for number, _ in self._all() if number <= newest), reverse=True)
-        kept = set(ours[: self.keep])
+        kept = sorted(number for number, _ in self._all() if number <= newest)[-self.keep :]
         for number, path in self._all():
             if number not in kept:
                 shutil.rmtree(path, ignore_errors=True)
@@ -125,23 +128,6 @@ def check(path: Path) -> Manifest:
     return manifest
 
 
-def _describe(folder: Path) -> dict[str, FileEntry]:
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {
-        path.relative_to(folder).as_posix(): FileEntry(path.stat().st_size, _sha256(path)) for path in files
-    }
-
-
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sync_tree(folder: Path) -> None:
-    for path in folder.rglob("*"):
-        if path.is_dir():
-            sync_folder(path)
-        else:
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-    sync_folder(folder)

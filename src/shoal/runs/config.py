@@ -1,8 +1,8 @@
 """Config: TOML text and `--set a.b=c` overrides → one typed, immutable `msgspec.Struct`.
 
-What a config may hold is what its struct says; every field has a default that works. An unknown key, a value
-of the wrong type or out of its bounds is a ConfigError that names the key's full path, and where a similar
-key exists, that one. `to_toml` prints the resolved config, which parses back to the same struct.
+The struct declares the keys; every field has a default that works. An unknown key, a value of the wrong type
+or out of its bounds is a ConfigError with the key's full path and, if there is one, a similar key. `to_toml`
+prints the resolved config, which parses back to the same struct.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LONGEST_SHOWN = 200
 MOST_DEPTH = 16
 """Tables within tables."""
 _STEP = re.compile(r"\.\.\.|[^.\[\]]+")
-# `--set model=gpt-5` is what people type; anything with TOML's own punctuation in it must be TOML.
+# People type `--set model=gpt-5`; anything with TOML's own punctuation in it must be TOML.
 _BARE_WORD = re.compile(r"[A-Za-z_/.~][A-Za-z0-9_./:@~+-]*")
 
 
@@ -54,10 +54,9 @@ def load(struct: type[Config], path: Path | None = None, overrides: Iterable[str
         return parse(struct, "", overrides)
     try:
         text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"{path}: the config cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: the config cannot be read: {error}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"{path}: the config cannot be read: {why}") from error
     return parse(struct, text, overrides, source=str(path))
 
 
@@ -78,7 +77,7 @@ def parse(
 
 
 def to_toml(config: msgspec.Struct) -> str:
-    """The whole config, defaults included, as TOML. What is None is left out, as TOML has no null."""
+    """The whole config, defaults included, as TOML. A None is left out, as TOML has no null."""
     plain = msgspec.to_builtins(config, builtin_types=(datetime.datetime, datetime.date, datetime.time))
     return dumps(_without_none(plain))
 
@@ -120,31 +119,29 @@ def _parse_value(text: str, override: str) -> Any:
     raise ConfigError(f"--set {override}: the value is not TOML; text goes in quotes: '\"…\"'")
 
 
-def _refuse_unknown(value: object, expected: inspect.Type, path: str, source: str) -> None:
+def _refuse_unknown(value: Any, expected: inspect.Type, path: str, source: str) -> None:
     """Walks value and type side by side. msgspec can refuse unknown keys too, but only where every struct
-    asks for it, and without saying which key may have been meant."""
-    if isinstance(expected, inspect.Metadata):
-        _refuse_unknown(value, expected.type, path, source)
-    elif isinstance(expected, inspect.UnionType):
-        matching = [option for option in expected.types if _may_hold(value, option)]
-        if len(matching) == 1:
-            _refuse_unknown(value, matching[0], path, source)
-    elif isinstance(expected, inspect.StructType) and isinstance(value, Mapping):
-        fields = {field.encode_name: field.type for field in expected.fields}
+    asks for it, and without a similar key."""
+    matching = [option for option in _options(expected) if _may_hold(value, option)]
+    if len(matching) != 1:
+        return
+    option = matching[0]
+    if isinstance(option, inspect.StructType):
+        fields = {field.encode_name: field.type for field in option.fields}
         for key, entry in value.items():
             inner = f"{path}.{key}" if path else key
             if key in fields:
                 _refuse_unknown(entry, fields[key], inner, source)
-            elif key != expected.tag_field:
-                new = getattr(expected.cls, "renamed", {}).get(key)
+            elif key != option.tag_field:
+                new = getattr(option.cls, "renamed", {}).get(key)
                 remedy = f"It is called {new} now." if new else _remedy(key, fields, path)
                 raise ConfigError(f"{source}: {inner}: there is no such setting. {remedy}")
-    elif isinstance(expected, inspect.DictType) and isinstance(value, Mapping):
+    elif isinstance(option, inspect.DictType):
         for key, entry in value.items():
-            _refuse_unknown(entry, expected.value_type, f"{path}.{key}", source)
-    elif isinstance(expected, inspect.ListType | inspect.VarTupleType) and isinstance(value, list):
+            _refuse_unknown(entry, option.value_type, f"{path}.{key}", source)
+    elif isinstance(option, inspect.ListType | inspect.VarTupleType):
         for index, entry in enumerate(value):
-            _refuse_unknown(entry, expected.item_type, f"{path}[{index}]", source)
+            _refuse_unknown(entry, option.item_type, f"{path}[{index}]", source)
 
 
 def _refuse_absurd(table: Mapping[str, Any], source: str) -> None:
@@ -166,32 +163,33 @@ def _refuse_absurd(table: Mapping[str, Any], source: str) -> None:
 
 
 def _allowed(expected: inspect.Type, steps: list[str]) -> list[str]:
-    """The values that a choice at the end of this path has; nothing where there is no choice."""
+    """The values of a choice at the end of this path; none if there is no choice."""
+    found: list[str] = []
+    for option in _options(expected):
+        if isinstance(option, inspect.LiteralType) and not steps:
+            found += map(str, option.values)
+        elif isinstance(option, inspect.StructType) and steps:
+            for field in option.fields:
+                found += _allowed(field.type, steps[1:]) if field.encode_name == steps[0] else []
+        elif isinstance(option, inspect.DictType) and steps:
+            found += _allowed(option.value_type, steps[1:])
+        elif isinstance(option, inspect.ListType | inspect.VarTupleType) and steps:
+            found += _allowed(option.item_type, steps[1:])
+    return found
+
+
+def _options(expected: inspect.Type) -> list[inspect.Type]:
+    """The types of a union, or the one type, without bounds."""
     if isinstance(expected, inspect.Metadata):
-        return _allowed(expected.type, steps)
+        return _options(expected.type)
     if isinstance(expected, inspect.UnionType):
-        return [value for option in expected.types for value in _allowed(option, steps)]
-    if isinstance(expected, inspect.LiteralType) and not steps:
-        return [str(value) for value in expected.values]
-    if isinstance(expected, inspect.EnumType) and not steps:
-        return [str(member.value) for member in expected.cls]
-    if isinstance(expected, inspect.StructType) and steps:
-        inner = (field.type for field in expected.fields if field.encode_name == steps[0])
-        return [value for option in inner for value in _allowed(option, steps[1:])]
-    if isinstance(expected, inspect.DictType) and steps:
-        return _allowed(expected.value_type, steps[1:])
-    if isinstance(expected, inspect.ListType | inspect.VarTupleType) and steps:
-        return _allowed(expected.item_type, steps[1:])
-    return []
+        return [inner for option in expected.types for inner in _options(option)]
+    return [expected]
 
 
-def _may_hold(value: object, option: inspect.Type) -> bool:
-    if isinstance(option, inspect.Metadata):
-        return _may_hold(value, option.type)
-    if isinstance(option, inspect.StructType):
-        return isinstance(value, Mapping) and (
-            option.tag_field is None or value.get(option.tag_field) == option.tag
-        )
+def _may_hold(value: Any, option: inspect.Type) -> bool:
+    if isinstance(option, inspect.StructType) and isinstance(value, Mapping):
+        return option.tag_field is None or value.get(option.tag_field) == option.tag
     if isinstance(option, inspect.DictType):
         return isinstance(value, Mapping)
     return isinstance(option, inspect.ListType | inspect.VarTupleType) and isinstance(value, list)

@@ -1,9 +1,9 @@
 """The run folder: everything a run was and is.
 
-    config.toml                       what was asked for, resolved
-    versions.json                     what it was run with
-    nodes/<name>/journal.jsonl        what came from outside (journal.py)
-    nodes/<name>/checkpoint-<n>/      what need not be replayed (checkpoint.py)
+    config.toml                       the resolved settings
+    versions.json                     the versions of Shoal, Python and packages
+    nodes/<name>/journal.jsonl        everything that came from outside (journal.py)
+    nodes/<name>/checkpoint-<n>/      the state of a turn, which need not be replayed (checkpoint.py)
     report.html                       written by `shoal report`
     .owner                            locked by the process that runs it
 
@@ -26,11 +26,11 @@ import msgspec
 
 import shoal
 from shoal.errors import RunError
-from shoal.files import sync_folder
+from shoal.files import force_to_disk
 from shoal.runs.checkpoint import Checkpoints
 from shoal.runs.config import Config, parse
 from shoal.runs.journal import Journal, Sync
-from shoal.runs.lock import claim, release
+from shoal.runs.lock import Owner, claim, release
 
 CONFIG = "config.toml"
 VERSIONS = "versions.json"
@@ -40,12 +40,12 @@ MOST_NAMED = 5
 _NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-class RunFolder:
+class RunFolder(Owner):
     """Made by `create`, `resume` or `look`; the first two own the folder until `close`."""
 
-    def __init__(self, path: Path, lock: int | None) -> None:
+    def __init__(self, path: Path, owned: int | None) -> None:
         self.path = path
-        self._lock = lock
+        self._owned = owned
 
     @classmethod
     def create(cls, path: Path, config_toml: str) -> RunFolder:
@@ -57,13 +57,15 @@ class RunFolder:
         try:
             shutil.rmtree(aside, ignore_errors=True)
             (aside / "nodes").mkdir(parents=True)
-            _write(aside / CONFIG, config_toml.encode())
-            _write(aside / VERSIONS, msgspec.json.format(msgspec.json.encode(versions())) + b"\n")
+            (aside / CONFIG).write_bytes(config_toml.encode())
+            (aside / VERSIONS).write_bytes(msgspec.json.format(msgspec.json.encode(versions())) + b"\n")
+            for name in (CONFIG, VERSIONS):
+                force_to_disk(aside / name)
             # Locked before it has its name, so nobody can get in between.
             lock = _claim(aside)
-            sync_folder(aside)
+            force_to_disk(aside)
             os.rename(aside, path)
-            sync_folder(path.parent)
+            force_to_disk(path.parent)
         except OSError as error:
             if lock is not None:
                 release(lock)
@@ -93,7 +95,7 @@ class RunFolder:
             raise RunError(f"{self.path / CONFIG}: cannot be read: {error}.") from error
 
     def config_table(self) -> dict[str, Any]:
-        """The config as plain values, of whatever application it is."""
+        """The config as plain values, for any application."""
         try:
             table = tomllib.loads(self.config_toml)
         except (ValueError, RecursionError) as error:
@@ -102,15 +104,11 @@ class RunFolder:
             raise RunError(f"{self.path / CONFIG}: it is empty. Restore it from a copy of the run.")
         return table
 
-    @property
-    def report_path(self) -> Path:
-        return self.path / "report.html"
-
     def node_names(self) -> list[str]:
         return sorted(path.name for path in (self.path / "nodes").iterdir() if path.is_dir())
 
     def node_folder(self, name: str) -> Path:
-        """Where the node keeps its things. Any name that could lead elsewhere is refused."""
+        """The folder of a node. Any name that could lead elsewhere is refused."""
         if not _NODE_NAME.fullmatch(name):
             raise RunError(
                 f"node name {name!r}: use 1 to 64 letters, digits, '-', '_' or '.', a letter or digit first."
@@ -125,22 +123,11 @@ class RunFolder:
         folder = self.node_folder(name)
         if not folder.is_dir():
             folder.mkdir()
-            sync_folder(folder.parent)
+            force_to_disk(folder.parent)
         return Journal(folder / "journal.jsonl", sync)
 
     def checkpoints(self, name: str, *, keep: int = 2) -> Checkpoints:
         return Checkpoints(self.node_folder(name), keep=keep)
-
-    def close(self) -> None:
-        if self._lock is not None:
-            release(self._lock)
-            self._lock = None
-
-    def __enter__(self) -> RunFolder:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def load_settings(settings: type[Config], folder: Path) -> Config:
@@ -149,7 +136,7 @@ def load_settings(settings: type[Config], folder: Path) -> Config:
 
 
 def versions() -> dict[str, str]:
-    """What this process runs with: Shoal, Python, the platform, and each installed direct dependency."""
+    """The versions of Shoal, Python, the platform, and each installed direct dependency."""
     found = {
         "shoal": shoal.__version__,
         "python": platform.python_version(),
@@ -189,8 +176,9 @@ def _require_run(path: Path) -> None:
 
 
 def _instead(path: Path) -> str:
-    """The runs in a folder that is no run itself and a command that lists them, or else what is lacking."""
-    from shoal.runs.listing import ago, list_runs  # which looks into folders like this one
+    """Names the runs in a folder that is no run itself, with a command that lists them, or the missing
+    files."""
+    from shoal.runs.listing import ago, list_runs  # which imports this module
 
     try:
         inside = list_runs(path)
@@ -214,10 +202,3 @@ def _refuse_taken(path: Path) -> None:
         raise RunError(f"{path}: there is a run in this folder. Resume it, or name another folder.")
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise RunError(f"{path}: this is not empty and not a run. Name a folder that does not exist yet.")
-
-
-def _write(path: Path, content: bytes) -> None:
-    with path.open("xb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())

@@ -5,17 +5,16 @@ One JSON object per line:
     {"number":7,"kind":"answered","time":12.5,"payload":{...},"check":"1a2b3c4d"}
 
 `number` counts 1, 2, 3 …, `time` is given by the caller (a journal has no clock), `payload` belongs to the
-kind, `check` is the CRC-32 of the line before it. What is guaranteed:
+kind, `check` is the CRC-32 of the line before it. Guarantees:
 
-- `append` returns once the bytes are with the operating system. `kill -9` loses nothing that was accepted.
-- A power loss can take what was not yet on the disk: with `Sync(every=1.0)`, the default, the records of
-  about the last second; with `Sync(every=0)` none; with `Sync(every=None)` those since the last `sync()`,
+- `append` returns once the bytes are with the operating system: `kill -9` loses no accepted record.
+- A power loss can take the records that are not yet on the disk: with `Sync(every=1.0)`, the default, those
+  of about the last second; with `Sync(every=0)` none; with `Sync(every=None)` those since the last `sync()`,
   which checkpoints call.
-- One process writes (`flock`), from any of its threads; readers need no lock and see a prefix of the records
-  at any moment.
+- One process writes (`flock`), from any of its threads; readers need no lock and see a prefix of the records.
 - The file cut anywhere is a journal: a last line without its newline was never accepted, is ignored by
   readers, and is cut off before the next record is appended.
-- Anything else that is not as written (a changed byte, a missing line) is a RunError that says where.
+- Any other damage (a changed byte, a missing line) is a RunError that names the place.
 - A full disk is a RunError; the record is then not in the journal, and the records before it are.
 """
 
@@ -28,14 +27,13 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, BinaryIO, Protocol
+from typing import Annotated, Protocol
 
 import msgspec
 
 from shoal.errors import RunError
-from shoal.files import sync_folder
-from shoal.runs.files import refuse_irregular
-from shoal.runs.lock import claim, release
+from shoal.files import force_to_disk, refuse_irregular
+from shoal.runs.lock import Owner, claim, release
 
 MOST_LINE_BYTES = 8 << 20
 """A longer record is refused by `append`; a longer line is damage to a reader."""
@@ -47,7 +45,7 @@ _CHECK_BYTES = len(',"check":"00000000"}\n')
 
 
 class Record(msgspec.Struct, frozen=True):
-    """One thing that came from outside. `payload` is JSON, decoded by whoever knows the kind."""
+    """One thing that came from outside. `payload` is JSON; its type depends on the kind (records.py)."""
 
     number: int
     kind: str
@@ -57,14 +55,14 @@ class Record(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """When appended records are forced to the disk: `every` so many seconds of record time (0: each one,
-    None: only when `sync` is called)."""
+    """Appended records are forced to the disk `every` so many seconds of record time (0: each one, None: only
+    by `sync`)."""
 
     every: float | None = 1.0
 
 
 class JournalLike(Protocol):
-    """What a node needs of a journal: a file in the field, memory in the simulator."""
+    """A journal as a node uses it: a file in the field, memory in the simulator."""
 
     @property
     def last_number(self) -> int: ...
@@ -100,30 +98,30 @@ def decode_line(line: bytes, number: int, where: str) -> Record:
     return record
 
 
-def _make_record(number: int, kind: str, time: float, payload: object) -> tuple[Record, bytes]:
-    if not abs(time) <= MOST_TIME:
-        raise RunError(f"record {number} ({kind}): its time is {time}, which no journal can hold.")
-    try:
-        record = Record(number, kind, time, msgspec.Raw(_encode(payload)))
-    except (TypeError, ValueError, msgspec.MsgspecError) as error:
-        raise RunError(f"record {number} ({kind}) cannot be written as JSON: {error}.") from error
-    line = encode_line(record)
-    if len(line) > MOST_LINE_BYTES:
-        raise RunError(
-            f"record {number} ({kind}) has {len(line)} bytes, more than {MOST_LINE_BYTES}. "
-            "Bound what is taken in from outside."
-        )
-    return record, line
-
-
 def _make_records(
     first: int, kind: str, time: float, payloads: Sequence[object]
 ) -> tuple[list[Record], list[bytes]]:
-    made = [_make_record(number, kind, time, payload) for number, payload in enumerate(payloads, first)]
-    return [record for record, _ in made], [line for _, line in made]
+    """The records with numbers from `first` on, and their lines; RunError if one of them cannot be
+    written."""
+    if not abs(time) <= MOST_TIME:
+        raise RunError(f"record {first} ({kind}): its time is {time}, which no journal can hold.")
+    records: list[Record] = []
+    lines: list[bytes] = []
+    for number, payload in enumerate(payloads, first):
+        try:
+            records.append(Record(number, kind, time, msgspec.Raw(_encode(payload))))
+        except (TypeError, ValueError, msgspec.MsgspecError) as error:
+            raise RunError(f"record {number} ({kind}) cannot be written as JSON: {error}.") from error
+        lines.append(encode_line(records[-1]))
+        if len(lines[-1]) > MOST_LINE_BYTES:
+            raise RunError(
+                f"record {number} ({kind}) has {len(lines[-1])} bytes, more than {MOST_LINE_BYTES}. "
+                "Bound what is taken in from outside."
+            )
+    return records, lines
 
 
-class Journal:
+class Journal(Owner):
     """The journal of one node, open for appending. Creates the file where there is none."""
 
     def __init__(self, path: Path, sync: Sync | None = None) -> None:
@@ -139,16 +137,15 @@ class Journal:
             f"{path}: another process is writing this journal. Stop it first, or use another run folder.",
         )
         try:
-            self._last_number, self._size = self._cut_torn_tail()
+            record, self._size = _last(self._descriptor, path)
+            if self._size < os.fstat(self._descriptor).st_size:
+                os.ftruncate(self._descriptor, self._size)  # a torn tail was never accepted
         except BaseException:
             release(self._descriptor)
             raise
+        self.last_number = record.number if record else 0
         if is_new:
-            sync_folder(path.parent)
-
-    @property
-    def last_number(self) -> int:
-        return self._last_number
+            force_to_disk(path.parent)
 
     def append(self, kind: str, time: float, payload: object) -> Record:
         """Writes one record and returns it as a reader will see it. After a RunError it is not there."""
@@ -157,32 +154,29 @@ class Journal:
     def append_all(self, kind: str, time: float, payloads: Sequence[object]) -> list[Record]:
         """Writes several records at once, which costs less. After a RunError none of them is there."""
         with self._lock:
-            return self._append(kind, time, payloads)
-
-    def _append(self, kind: str, time: float, payloads: Sequence[object]) -> list[Record]:
-        records, lines = _make_records(self._last_number + 1, kind, time, payloads)
-        whole = b"".join(lines)
-        try:
-            rest = memoryview(whole)
-            while rest:  # a disk that fills up takes a part first, and says why it takes no more only then
-                rest = rest[os.write(self._descriptor, rest) :]
-        except OSError as error:
-            self._take_back()
-            raise RunError(
-                f"{self.path}: record {self._last_number + 1} ({kind}) could not be written: "
-                f"{error.strerror}. Everything before it is safe; make room and resume."
-            ) from error
-        self._last_number += len(records)
-        self._size += len(whole)
-        self._unsynced = True
-        self.sync_if_due(time)
-        return records
+            records, lines = _make_records(self.last_number + 1, kind, time, payloads)
+            whole = b"".join(lines)
+            try:
+                rest = memoryview(whole)
+                while rest:  # a disk that fills up takes a part first, and fails only then
+                    rest = rest[os.write(self._descriptor, rest) :]
+            except OSError as error:
+                self._take_back()
+                raise RunError(
+                    f"{self.path}: record {self.last_number + 1} ({kind}) could not be written: "
+                    f"{error.strerror}. Everything before it is safe; make room and resume."
+                ) from error
+            self.last_number += len(records)
+            self._size += len(whole)
+            self._unsynced = True
+            self.sync_if_due(time)
+            return records
 
     def read(self) -> Iterator[Record]:
         return read(self.path)
 
     def sync_if_due(self, time: float) -> None:
-        """Forces records to the disk if the policy says so at `time`; for when nothing is appended."""
+        """Forces records to the disk if that is due at `time`, also when none is appended."""
         every = self._sync.every
         # abs(): a clock that was set back must not put the next sync off for as long.
         if self._unsynced and every is not None and abs(time - self._last_sync) >= every:
@@ -198,19 +192,13 @@ class Journal:
             self._unsynced = False
 
     def close(self) -> None:
-        """Forces what is left to the disk and gives the file free."""
+        """Forces the rest to the disk and frees the file."""
         if self._descriptor >= 0:
             try:
                 self.sync()
             finally:
                 release(self._descriptor)
                 self._descriptor = -1
-
-    def __enter__(self) -> Journal:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _take_back(self) -> None:
         # If even this fails, the half line stays as a torn tail; appending onto it must not be possible.
@@ -219,13 +207,6 @@ class Journal:
         except OSError:
             release(self._descriptor)
             self._descriptor = -1
-
-    def _cut_torn_tail(self) -> tuple[int, int]:
-        """The number of the last whole record and the size up to it; what comes after is cut off."""
-        record, end = _last(self._descriptor, self.path)
-        if end < os.fstat(self._descriptor).st_size:
-            os.ftruncate(self._descriptor, end)
-        return record.number if record else 0, end
 
 
 def last_record(path: Path) -> Record | None:
@@ -273,19 +254,12 @@ def _after_last_newline(descriptor: int, path: Path, end: int) -> int:
 
 class Follower:
     """Reads a journal while it grows: each `poll` gives the records that were completed since the last one.
-
-    The file need not exist yet. Takes no lock and never changes the file.
-    """
+    The file need not exist yet. Takes no lock and never changes the file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.number = 0
-        self._offset = 0
-
-    @property
-    def offset(self) -> int:
-        """Bytes of the records that were read."""
-        return self._offset
+        self.offset = 0  # bytes of the records that were read
 
     def poll(self) -> Iterator[Record]:
         if not self.path.exists():
@@ -296,20 +270,17 @@ class Follower:
         except OSError as error:
             raise RunError(f"{self.path}: cannot be read: {error.strerror}.") from error
         with file:
-            file.seek(self._offset)
-            yield from self._read_from(file)
-
-    def _read_from(self, file: BinaryIO) -> Iterator[Record]:
-        while line := file.readline(MOST_LINE_BYTES + 1):
-            where = f"{self.path}, line {self.number + 1}, byte {self._offset}"
-            if not line.endswith(b"\n"):
-                if len(line) > MOST_LINE_BYTES:
-                    raise RunError(f"{where}: the line is longer than {MOST_LINE_BYTES} bytes.")
-                return
-            record = decode_line(line, self.number + 1, where)
-            self.number = record.number
-            self._offset += len(line)
-            yield record
+            file.seek(self.offset)
+            while line := file.readline(MOST_LINE_BYTES + 1):
+                where = f"{self.path}, line {self.number + 1}, byte {self.offset}"
+                if not line.endswith(b"\n"):
+                    if len(line) > MOST_LINE_BYTES:
+                        raise RunError(f"{where}: the line is longer than {MOST_LINE_BYTES} bytes.")
+                    return
+                record = decode_line(line, self.number + 1, where)
+                self.number = record.number
+                self.offset += len(line)
+                yield record
 
 
 def read(path: Path) -> Iterator[Record]:
@@ -320,32 +291,26 @@ def read(path: Path) -> Iterator[Record]:
 
 
 class MemoryJournal:
-    """A journal without a file, for the simulator and for tests: same records, same refusals.
-
-    `keep=False` forgets each record once it is returned: nothing can be replayed, and no memory is used.
-    """
+    """A journal without a file, for the simulator and for tests: same records, same refusals. `keep=False`
+    forgets each record once it is returned: nothing can be replayed, and no memory is used."""
 
     def __init__(self, *, keep: bool = True) -> None:
         self.lines: list[bytes] = []
+        self.last_number = 0
         self._keep = keep
-        self._last_number = 0
-
-    @property
-    def last_number(self) -> int:
-        return self._last_number
 
     def append(self, kind: str, time: float, payload: object) -> Record:
         return self.append_all(kind, time, [payload])[0]
 
     def append_all(self, kind: str, time: float, payloads: Sequence[object]) -> list[Record]:
-        records, lines = _make_records(self._last_number + 1, kind, time, payloads)
-        self._last_number += len(records)
+        records, lines = _make_records(self.last_number + 1, kind, time, payloads)
+        self.last_number += len(records)
         if self._keep:
             self.lines += lines
         return records
 
     def read(self) -> Iterator[Record]:
-        if not self._keep and self._last_number:
+        if not self._keep and self.last_number:
             raise RunError("this journal keeps nothing and cannot be replayed; use MemoryJournal(keep=True).")
         for number, line in enumerate(self.lines, start=1):
             yield decode_line(line, number, f"record {number} in memory")

@@ -2,12 +2,12 @@
 
 A request to the outside is *reserved* before it is asked, at the most it may cost, and *settled* at its real
 cost once its turn begins. Of a request that was lost with its process, the parts that were *sent* count as
-spent; a missed one counts in full. So as long as nothing costs more than was reserved for it,
+spent; a missed one counts in full. So as long as nothing costs more than its reserve,
 
     spent + reserved <= budget        for every measure, at every moment, across `kill -9` and resume.
 
-Settling waits for the turn, not for the answer, so a budget's room does not depend on which answer came
-first.
+Settling waits for the turn and not for the answer, so the room in a budget does not depend on the order of
+answers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shoal.runs.records import Amounts, Answered, Asked, Missed, Sent, TurnBegun
 
 @dataclass(slots=True)
 class _Open:
-    """A turn that was asked and is not settled. `cost` is None before there is an answer that tells it."""
+    """A turn that was asked and is not settled. `cost` is None before there is an answer."""
 
     reserve: Amounts
     sent: Amounts
@@ -34,7 +34,7 @@ class Ledger:
     def __init__(self, budget: Mapping[str, int] | None = None) -> None:
         self.budget: Amounts = dict(budget or {})
         self.spent: Amounts = {}
-        # By how much single answers cost more than was reserved for them: empty as long as the law holds.
+        # The excess of single answers over their reserve: empty as long as the law holds.
         self.overrun: Amounts = {}
         self._open: dict[int, _Open] = {}
 
@@ -45,16 +45,14 @@ class Ledger:
 
     @property
     def booked(self) -> Amounts:
-        """Spent for certain, were the process to die now: settled turns, known costs, and parts that were
-        sent."""
+        """Spent for certain if the process died now: settled turns, known costs, and sent parts."""
         rest = (one.sent if one.cost is None else one.cost for one in self._open.values())
         return _total([self.spent, *rest])
 
-    def reserved_for(self, turn: int) -> Amounts:
-        return dict(self._open[turn].reserve) if turn in self._open else {}
-
-    def sent_for(self, turn: int) -> Amounts:
-        return dict(self._open[turn].sent) if turn in self._open else {}
+    def parts_of(self, turn: int) -> tuple[Amounts, Amounts]:
+        """The reserve of an unsettled turn, and the sent part of it."""
+        one = self._open.get(turn, _Open({}, {}))
+        return dict(one.reserve), dict(one.sent)
 
     def fits(self, reserve: Mapping[str, int]) -> bool:
         reserved = self.reserved
@@ -100,7 +98,7 @@ class Ledger:
 
 
 def sum_up(records: Iterable[Record], budget: Mapping[str, int] | None = None) -> Ledger:
-    """The ledger that a journal amounts to; for reports, and for checking a node from outside."""
+    """The ledger after these records of a journal."""
     ledger = Ledger(budget)
     for record in records:
         ledger.take(record)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from shoal.errors import RunError
-from shoal.runs.files import refuse_irregular
+from shoal.files import refuse_irregular
 from shoal.runs.folder import CONFIG, OWNER, RunFolder
 from shoal.runs.journal import last_record
 from shoal.runs.lock import is_in_use

@@ -1,7 +1,7 @@
 """One owner at a time, by `flock`.
 
 The lock belongs to an open file and not to a file's existence, so the kernel drops it the moment its owner
-dies, however it dies: a killed run can be resumed at once, and nothing stale is left to clean up.
+dies: a killed run can be resumed at once, and nothing stale is left to clean up.
 """
 
 from __future__ import annotations
@@ -10,18 +10,34 @@ import fcntl
 import os
 import time
 from pathlib import Path
+from typing import Self
 
 from shoal.errors import RunError
-from shoal.runs.files import refuse_irregular
+from shoal.files import refuse_irregular
 
 _held: set[int] = set()
 
 
-def claim(path: Path, flags: int, refusal: str) -> int:
-    """Opens `path` and locks it for this process; returns the descriptor, to be given back by `release`.
+class Owner:
+    """Holds a claimed descriptor, if any, until `close` or the end of a `with` block."""
 
-    Raises RunError with the text `refusal` if another process (or another object in this one) holds it.
-    """
+    _owned: int | None = None
+
+    def close(self) -> None:
+        if self._owned is not None:
+            release(self._owned)
+            self._owned = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def claim(path: Path, flags: int, refusal: str) -> int:
+    """Opens `path` and locks it for this process; returns the descriptor, for `release`. RunError with the
+    text `refusal` if another process (or another object in this one) holds it."""
     refuse_irregular(path)
     try:
         descriptor = os.open(path, flags | os.O_CLOEXEC, 0o644)

@@ -1,17 +1,17 @@
-"""What the records of a node's journal hold: one struct per kind, for those who write and those who read.
+"""The contents of a journal's records: one struct per kind, for writers and readers.
 
-The life of turn 7 with nothing gone wrong, and what each line is for:
+The life of turn 7 if all goes well:
 
     asked      turn 7 was put to the outside; `reserve` is kept free for it from this moment
     sent       a further part of the reserve is about to be spent (a second call to a model)
-    answered   what came back, and what it really cost
-    shared     what went out
+    answered   the answer and its real cost
+    shared     the items that went out
     arrived    an item of another node, before anyone looks at it
     turn       the turn begins; its time is the time that the application sees
-    verdict    what this node found about an item
-    note       what the application says about the turn, for people
+    verdict    the finding of this node about an item
+    note       the application's words about the turn, for people
 
-`missed` stands for `answered` when nothing came (deadline, failure); `started`, `checkpoint` and `stopped`
+`missed` replaces `answered` when no answer came (deadline, failure); `started`, `checkpoint` and `stopped`
 frame it. Payloads of applications stay raw JSON here; applications decode them with their own types. Fields
 may be added with defaults; readers ignore fields and kinds that they do not know.
 """
@@ -40,7 +40,11 @@ BUDGET_SPENT = "the budget is spent"
 """The reasons of a node that ended by itself."""
 
 
-class Started(msgspec.Struct, frozen=True):
+class Content(msgspec.Struct, frozen=True):
+    """The payload of a record."""
+
+
+class Started(Content, frozen=True):
     """A process took the node up. `seed` and `node` never change within a journal."""
 
     seed: int
@@ -53,7 +57,7 @@ class Started(msgspec.Struct, frozen=True):
     passed_over: tuple[str, ...] = ()
 
 
-class Asked(msgspec.Struct, frozen=True):
+class Asked(Content, frozen=True):
     """`attempt` counts from 1; a higher one means that the process died before the answer was recorded.
     `first`: the part of the reserve that is spent even if no answer comes; None: all of it."""
 
@@ -64,7 +68,7 @@ class Asked(msgspec.Struct, frozen=True):
     first: Amounts | None = None
 
 
-class Sent(msgspec.Struct, frozen=True):
+class Sent(Content, frozen=True):
     """More of the reserve of a turn is spent from this moment."""
 
     turn: Count
@@ -72,8 +76,8 @@ class Sent(msgspec.Struct, frozen=True):
     amounts: Amounts
 
 
-class Answered(msgspec.Struct, frozen=True):
-    """`cost` None: exactly what was reserved."""
+class Answered(Content, frozen=True):
+    """`cost` None: the whole reserve."""
 
     turn: Count
     attempt: Count
@@ -81,8 +85,8 @@ class Answered(msgspec.Struct, frozen=True):
     cost: Amounts | None = None
 
 
-class Missed(msgspec.Struct, frozen=True):
-    """No answer will be used for this turn. `cost` None: what was reserved, as nobody knows better."""
+class Missed(Content, frozen=True):
+    """No answer will be used for this turn. `cost` None: the whole reserve."""
 
     turn: Count
     attempt: Count
@@ -90,7 +94,7 @@ class Missed(msgspec.Struct, frozen=True):
     cost: Amounts | None = None
 
 
-class Arrived(msgspec.Struct, frozen=True):
+class Arrived(Content, frozen=True):
     """One item from another node, as the exchange gave it. `digest` is hexadecimal."""
 
     author: str
@@ -104,12 +108,12 @@ class Arrived(msgspec.Struct, frozen=True):
     item: msgspec.Raw
 
 
-class TurnBegun(msgspec.Struct, frozen=True):
+class TurnBegun(Content, frozen=True):
     turn: Count
 
 
-class VerdictGiven(msgspec.Struct, frozen=True):
-    """What this node found about an item, which the five fields from `author` to `index` name."""
+class VerdictGiven(Content, frozen=True):
+    """The finding of this node about an item, which the five fields from `author` to `index` name."""
 
     turn: Count
     author: str
@@ -123,30 +127,30 @@ class VerdictGiven(msgspec.Struct, frozen=True):
 
 
 class SharedItem(msgspec.Struct, frozen=True):
-    """`refused` says why the exchange did not take it; empty if it did."""
+    """`refused` is the reason why the exchange did not take it; empty if it did."""
 
     kind: str
     refused: str = ""
 
 
-class Shared(msgspec.Struct, frozen=True):
-    """`again`: sent out once more by a process that took the node up."""
+class Shared(Content, frozen=True):
+    """`again`: sent out once more after a restart."""
 
     turn: Count
     items: tuple[SharedItem, ...]
     again: bool = False
 
 
-class Note(msgspec.Struct, frozen=True):
+class Note(Content, frozen=True):
     turn: Count
     note: msgspec.Raw
 
 
-class CheckpointWritten(msgspec.Struct, frozen=True):
+class CheckpointWritten(Content, frozen=True):
     turn: Count
 
 
-class Stopped(msgspec.Struct, frozen=True):
+class Stopped(Content, frozen=True):
     """A clean end of the process, not necessarily of the run."""
 
     turn: Count
@@ -158,7 +162,7 @@ class Stopped(msgspec.Struct, frozen=True):
         return self.reason in (NOTHING_LEFT, BUDGET_SPENT)
 
 
-KINDS: dict[str, type[msgspec.Struct]] = {
+KINDS: dict[str, type[Content]] = {
     "started": Started,
     "asked": Asked,
     "sent": Sent,
@@ -172,21 +176,6 @@ KINDS: dict[str, type[msgspec.Struct]] = {
     "checkpoint": CheckpointWritten,
     "stopped": Stopped,
 }
-
-Content = (
-    Started
-    | Asked
-    | Sent
-    | Answered
-    | Missed
-    | Arrived
-    | TurnBegun
-    | VerdictGiven
-    | Shared
-    | Note
-    | CheckpointWritten
-    | Stopped
-)
 
 _decoders = {kind: msgspec.json.Decoder(struct) for kind, struct in KINDS.items()}
 _names: dict[type, str] = {struct: kind for kind, struct in KINDS.items()}
@@ -203,7 +192,7 @@ def content_of(record: Record) -> Content | None:
     if decoder is None:
         return None
     try:
-        return cast(Content, decoder.decode(record.payload))
+        return decoder.decode(record.payload)
     except (msgspec.DecodeError, RecursionError) as error:
         raise RunError(f"record {record.number} ({record.kind}): {error}.") from error
 
@@ -229,8 +218,8 @@ def decode_payload(raw: msgspec.Raw, expected: type[Payload], what: str) -> Payl
 
 @contextmanager
 def refusing(path: object, record: Record | None = None) -> Iterator[None]:
-    """Code in here trusts a journal, which anybody may have written. Anything that absurd content can raise
-    becomes a RunError with the path and, where it is given, the record."""
+    """For code that trusts a journal, which anybody may have written. Any exception of absurd content becomes
+    a RunError with the path and, if given, the record."""
     place = "" if record is None else f"record {record.number} ({record.kind})"
     try:
         yield
@@ -248,7 +237,7 @@ Reading = TypeVar("Reading", bound=Callable[..., Any])
 
 
 def reads_run(function: Reading) -> Reading:
-    """`function`, whose first argument is a run's folder, `refusing` what its journals hold."""
+    """`function`, whose first argument is a run's folder, within `refusing`."""
 
     @wraps(function)
     def reading(folder: Path, *more: Any, **options: Any) -> Any:

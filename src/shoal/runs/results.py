@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from shoal.errors import RunError
-from shoal.runs.files import write_whole
+from shoal.files import write_whole
 from shoal.runs.markup import element, number, table
 from shoal.runs.search import Axis, Contest, Placed
 from shoal.runs.tables import MOST_ROWS, data_frame

@@ -55,8 +55,5 @@ def _value(value: object) -> str:
 
 
 def _string(text: str) -> str:
-    return '"' + "".join(_ESCAPES.get(c) or (c if _is_plain(c) else f"\\u{ord(c):04x}") for c in text) + '"'
-
-
-def _is_plain(character: str) -> bool:
-    return ord(character) >= 0x20 and ord(character) != 0x7F
+    plain = (_ESCAPES.get(c) or (f"\\u{ord(c):04x}" if ord(c) < 0x20 or ord(c) == 0x7F else c) for c in text)
+    return '"' + "".join(plain) + '"'

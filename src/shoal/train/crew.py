@@ -1,17 +1,17 @@
-"""The nodes of a training run: how they are put together, run and watched. The same in every mode."""
+"""The nodes of a training run, put together, run and watched in the same way in every mode."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from shoal.errors import ConfigError, TaskError
 from shoal.models.remote import import_package
 from shoal.node import ExchangeLike, Inline, Node, NodeSettings, Stop
-from shoal.node.crew import Tell
+from shoal.node.crew import Seat, Tell
 from shoal.node.running import run_crew
 from shoal.node.standing import Standing, Tally
 from shoal.policy import specification
@@ -19,32 +19,18 @@ from shoal.policy.base import Policy
 from shoal.policy.contributor import Contributor, check_contributor, open_contributor
 from shoal.policy.first_use import make_models, models_to_make
 from shoal.runs import RunFolder, derive_integer
-from shoal.runs.training import TrainAnswer, TrainEvidence, TrainNote, TrainRequest
+from shoal.runs.training import TrainNote
 from shoal.tasks.confined import WorkerVerifier
 from shoal.tasks.verifier import Posed, Verifier
 from shoal.train.outside import TrainOutside, problem_of
 from shoal.train.prepared import read_prepared
 from shoal.train.rollouts import SEED_BITS, rollout_kinds
 from shoal.train.settings import NodePlan, TrainSettings
-from shoal.train.state import TrainState
 from shoal.train.trainer import Trainer
 
 GATHER_LIMIT = 256
 EXAMPLES = 3
 """Solved tasks of each family in a few-shot prompt."""
-
-TrainNode = Node[TrainState, TrainRequest, TrainAnswer, TrainEvidence]
-
-
-@dataclass
-class TrainSeat:
-    """A node with its verifier, which `close` ends."""
-
-    node: TrainNode
-    verifier: Verifier
-
-    def close(self) -> None:
-        self.verifier.close()
 
 
 class TrainCrew:
@@ -54,6 +40,7 @@ class TrainCrew:
     unit = "steps"
 
     def __init__(self, settings: TrainSettings) -> None:
+        settings.check()  # plans and names need settings that make sense
         self.settings = settings
         self.names = settings.node_names()
         self.seed = settings.seed
@@ -68,10 +55,10 @@ class TrainCrew:
         return sum(node.step for node in standings)
 
     def check(self) -> None:
-        self.settings.check()
+        pass
 
     def prepare(self, stop: Stop, tell: Tell) -> None:
-        """Makes the models that are made on first use, so that all nodes begin together."""
+        """Makes missing models before any node starts, so that all nodes begin together."""
         plans = [self.settings.of(index) for index in range(self.settings.nodes)]
         specs = [plan.model for plan in plans if not plan.only_asks]
         if to_make := models_to_make(specs):
@@ -86,80 +73,51 @@ class TrainCrew:
         now: float,
         exchange: ExchangeLike | None,
         real_time: bool,
-    ) -> TrainSeat:
-        plan, verifier = self.settings.of(index), WorkerVerifier(files=self.settings.files)
-        return take_seat(
-            self.settings,
+    ) -> Seat:
+        settings, plan = self.settings, self.settings.of(index)
+        verifier = WorkerVerifier(files=settings.files)
+        prepared = read_prepared(Path(plan.prepared)) if plan.prepared else []
+        trainer = Trainer(
+            settings,
             index,
-            run,
             author=author,
-            now=now,
-            exchange=exchange,
+            # The epoch of an exchange that is made at the same time: sharing or not, the tasks are the same.
+            epoch=int(getattr(exchange, "epoch", int(now * 1e6))),
             verifier=verifier,
-            open_policy=lambda: open_policy(self.settings, plan, verifier),
+            open_policy=lambda: open_policy(settings, plan, verifier),
+            prepared=len(prepared) if plan.prepared else None,
         )
+        outside = TrainOutside(settings, plan, author, verifier, prepared)
+        journal = run.open_journal(plan.name)
+        try:
+            node: Node[Any, Any, Any, Any] = Node(
+                trainer,
+                Inline(outside.answer),
+                name=plan.name,
+                seed=settings.seed,
+                journal=journal,
+                now=now,
+                exchange=exchange,
+                settings=NodeSettings(
+                    budget={} if settings.tokens is None else {"tokens": settings.tokens},
+                    checkpoint_every=settings.checkpoint_every,
+                    gather_limit=GATHER_LIMIT,
+                ),
+                checkpoints=run.checkpoints(plan.name),
+            )
+        except BaseException:
+            journal.close()
+            verifier.close()
+            raise
+        return Seat(node, verifier.close)
 
     def watch(self, index: int, journal: Path) -> TrainWatcher:
         return TrainWatcher(self.settings, index, journal)
 
 
 def run(settings: TrainSettings, folder: Path, **options: Any) -> str:
-    """Runs the nodes of these settings into `folder`, or goes on with the run that is there. The options, and
-    the text that is returned, are those of `shoal.node.running.run_crew`."""
+    """`run_crew` of shoal/node/running.py for the nodes of these settings."""
     return run_crew(TrainCrew(settings), folder, **options)
-
-
-def take_seat(
-    settings: TrainSettings,
-    index: int,
-    run: RunFolder,
-    *,
-    author: str,
-    now: float,
-    exchange: ExchangeLike | None,
-    verifier: Verifier,
-    open_policy: Callable[[], Policy],
-    processor_time: Callable[[], float] = time.process_time,
-) -> TrainSeat:
-    """The `index`-th node of the run, new or resumed. A virtual `processor_time` makes its journal the same
-    in every run."""
-    plan = settings.of(index)
-    # The epoch of an exchange that is made at the same time: sharing or not, the tasks are the same.
-    epoch = int(getattr(exchange, "epoch", int(now * 1e6)))
-    prepared = read_prepared(Path(plan.prepared)) if plan.prepared else []
-    trainer = Trainer(
-        settings,
-        index,
-        author=author,
-        epoch=epoch,
-        verifier=verifier,
-        open_policy=open_policy,
-        prepared=len(prepared) if plan.prepared else None,
-        processor_time=processor_time,
-    )
-    outside = TrainOutside(settings, plan, author, verifier, prepared, processor_time)
-    journal = run.open_journal(plan.name)
-    try:
-        node: Node[Any, Any, Any, Any] = Node(
-            trainer,
-            Inline(outside.answer),
-            name=plan.name,
-            seed=settings.seed,
-            journal=journal,
-            now=now,
-            exchange=exchange,
-            settings=NodeSettings(
-                budget={} if settings.tokens is None else {"tokens": settings.tokens},
-                checkpoint_every=settings.checkpoint_every,
-                gather_limit=GATHER_LIMIT,
-            ),
-            checkpoints=run.checkpoints(plan.name),
-        )
-    except BaseException:
-        journal.close()
-        verifier.close()
-        raise
-    return TrainSeat(node, verifier)
 
 
 def open_policy(settings: TrainSettings, plan: NodePlan, verifier: Verifier) -> Policy:
@@ -231,41 +189,33 @@ class TrainStanding(Standing, frozen=True, kw_only=True):
 
 
 class TrainWatcher:
-    """Follows one node, the `index`-th of the run, from its journal alone."""
+    """Follows the `index`-th node of the run from its journal alone."""
 
     def __init__(self, settings: TrainSettings, index: int, journal: Path) -> None:
-        self._plan = settings.of(index)
-        self._steps = settings.steps
-        self._allowed = settings.tokens
+        plan = settings.of(index)
         self._tally = Tally(journal)
-        self._last: TrainNote | None = None
         self._used = 0
-        self._local: float | None = None
-        self._held_out: float | None = None
+        self._standing = TrainStanding(
+            name=plan.name, model=plan.model, allowed=settings.tokens, steps=settings.steps
+        )
 
     def look(self, *, ended: bool = False, trouble: str = "") -> TrainStanding:
+        last = self._standing
         for note in self._tally.notes(TrainNote):
-            self._last = note
             self._used += note.used
-            self._local = self._local if note.reward_local is None else note.reward_local
-            self._held_out = self._held_out if note.reward_held_out is None else note.reward_held_out
+            rewards = {"reward_local": note.reward_local, "reward_held_out": note.reward_held_out}
+            new = {name: reward for name, reward in rewards.items() if reward is not None}
+            last = msgspec.structs.replace(last, step=note.step, said=note.said, **new)
+        self._standing = last
         tokens = self._tally.ledger.spent.get("tokens", 0)
-        step = 0 if self._last is None else self._last.step
-        # By steps or by tokens, whichever runs out first.
-        done = max(step / self._steps, tokens / self._allowed if self._allowed else 0.0)
-        return TrainStanding(
-            name=self._plan.name,
-            model=self._plan.model,
+        # By steps or by tokens: one of the two runs out first.
+        done = max(last.step / last.steps, tokens / last.allowed if last.allowed else 0.0)
+        return msgspec.structs.replace(
+            last,
             done=1.0 if ended and not trouble else min(1.0, done),
             work=tokens,
             spent=tokens,
-            allowed=self._allowed,
             traffic=self._tally.traffic(self._used),
             ended=ended,
             trouble=trouble or self._tally.trouble,
-            step=step,
-            steps=self._steps,
-            reward_local=self._local,
-            reward_held_out=self._held_out,
-            said="" if self._last is None else self._last.said,
         )
