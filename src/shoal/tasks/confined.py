@@ -17,7 +17,8 @@ from typing import NamedTuple, Self
 import msgspec
 
 from shoal.confine.process import IdleError, StoppedError, Worker
-from shoal.confine.wire import Coverage, Orders
+from shoal.confine.sandbox import Coverage
+from shoal.confine.worker import Orders
 from shoal.errors import TaskError
 from shoal.tasks.judge import MOST_ANSWER, MOST_ANSWERS, MOST_QUESTION, Places, Preparing, refused, unusable
 from shoal.tasks.registry import canonical_name, source_of
