@@ -16,7 +16,7 @@ import pytest
 
 from shoal.confine import sandbox, seccomp
 from shoal.tasks.confined import WorkerVerifier
-from shoal.tasks.registry import canonical_parameters
+from shoal.tasks.family import canonical_parameters
 from shoal.tasks.verifier import Problem, Scored
 from tests.confine.attacks import ATTACKS, BLOCKED, SUCCEEDED
 from tests.tasks.asking import score
