@@ -11,8 +11,7 @@ from collections.abc import Callable
 import msgspec
 
 from shoal.confine import worker
-from shoal.confine.wire import Replied, pack
-from shoal.confine.worker import OutOfTimeError, Watch
+from shoal.confine.worker import OutOfTimeError, Replied, Watch, pack
 
 OPERATORS: dict[str, Callable[[int, int], int]] = {"+": operator.add, "*": operator.mul}
 CALL_SECONDS = 0.2

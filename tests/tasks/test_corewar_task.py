@@ -11,7 +11,7 @@ from shoal.corewar import starter_names, starter_source
 from shoal.errors import TaskError
 from shoal.tasks.confined import WorkerVerifier
 from shoal.tasks.corewar import BeatWarrior
-from shoal.tasks.parameters import canonical_parameters, parse_parameters
+from shoal.tasks.family import canonical_parameters, parse_parameters
 from shoal.tasks.registry import open_task
 from shoal.tasks.verifier import Posed, Problem, Scored
 from tests.tasks.asking import score

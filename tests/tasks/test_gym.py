@@ -19,9 +19,17 @@ from reasoning_gym.factory import DATASETS, create_dataset
 
 from shoal.errors import TaskError
 from shoal.tasks.confined import WorkerVerifier
-from shoal.tasks.gym import DEFAULT_SCORER, MOST_ANSWER, PAPER, SAFE, SPECIALTIES, GymFamily
-from shoal.tasks.gym_library import generators, library_version
-from shoal.tasks.parameters import canonical_parameters, parse_parameters
+from shoal.tasks.family import canonical_parameters, parse_parameters
+from shoal.tasks.gym import (
+    DEFAULT_SCORER,
+    MOST_ANSWER,
+    PAPER,
+    SAFE,
+    SPECIALTIES,
+    GymFamily,
+    generators,
+    library_version,
+)
 from shoal.tasks.verifier import Posed, Problem, Scored
 from tests.tasks.asking import score
 
@@ -149,7 +157,7 @@ def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_versions_that_make_the_same_questions_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    from shoal.tasks import gym_library as module
+    from shoal.tasks import gym as module
 
     found = {}
     for text in ("0.1.19", "0.1.20", "0.1.25", "0.1.26", "0.2.0", "0.1.25.dev1"):

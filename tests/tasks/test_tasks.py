@@ -16,12 +16,11 @@ from hypothesis import given, strategies as st
 
 from shoal.errors import TaskError
 from shoal.tasks import registry
-from shoal.tasks.family import Family, Puzzle
+from shoal.tasks.family import Family, Puzzle, canonical_parameters, parse_parameters
 from shoal.tasks.gym import SPECIALTIES
-from shoal.tasks.parameters import canonical_parameters, parse_parameters
 from shoal.tasks.registry import canonical_name, known_families, open_task
-from shoal.tasks.scoring import clamp, extract_answer, rewards
 from shoal.tasks.sums import BUILTIN
+from shoal.tasks.verifier import clamp, extract_answer, rewards
 
 
 @pytest.mark.parametrize("name", sorted(BUILTIN))

@@ -16,9 +16,9 @@ from hypothesis import given, settings, strategies as st
 
 from shoal.errors import TaskError
 from shoal.tasks.confined import Named, ReplyCache, WorkerVerifier, _plausible
+from shoal.tasks.family import canonical_parameters
 from shoal.tasks.gym import SAFE
 from shoal.tasks.judge import MOST_ANSWER, MOST_ANSWERS, DirectVerifier
-from shoal.tasks.parameters import canonical_parameters
 from shoal.tasks.registry import known_families
 from shoal.tasks.sums import BUILTIN
 from shoal.tasks.verifier import Posed, Posing, Problem, Refused, Scored, Scoring, Verifier
@@ -29,7 +29,7 @@ HERE = Path(__file__).parents[1] / "confine"
 
 @pytest.fixture(scope="module")
 def worker() -> Iterator[WorkerVerifier]:
-    with WorkerVerifier(cached=64) as made:
+    with WorkerVerifier() as made:
         yield made
 
 

@@ -1,3 +1,3 @@
 from shoal.confine.process import IdleError as IdleError, StoppedError as StoppedError, Worker as Worker
-from shoal.confine.wire import Coverage as Coverage, Orders as Orders
-from shoal.confine.worker import Service as Service
+from shoal.confine.sandbox import Coverage as Coverage
+from shoal.confine.worker import Orders as Orders, Service as Service

@@ -18,7 +18,8 @@ from pathlib import Path
 import msgspec
 
 import shoal
-from shoal.confine.wire import HEADER, MOST_REPLIED, Asked, Coverage, Orders, Replied, WireError, pack
+from shoal.confine.sandbox import Coverage
+from shoal.confine.worker import HEADER, MOST_REPLIED, Asked, Orders, Replied, WireError, pack
 from shoal.errors import ConfineError
 
 BOOTSTRAP = (
@@ -58,11 +59,10 @@ class Worker:
             self._process = _started([root, *import_paths], self._ended)
         except OSError as error:
             raise ConfineError(f"the confined worker cannot be started: {error}") from error
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
         self.process_id = self._process.pid
-        self._to = self._process.stdin.fileno()
-        self._from = self._process.stdout.fileno()
+        streams = (self._process.stdin, self._process.stdout)
+        self._streams = [stream for stream in streams if stream is not None]
+        self._to, self._from = (stream.fileno() for stream in self._streams)
         os.set_blocking(self._to, False)
         self._readable = select.poll()
         self._readable.register(self._from, select.POLLIN)
@@ -107,10 +107,9 @@ class Worker:
         self._process.kill()
         self._process.wait()
         self._ended.set()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
+        for stream in self._streams:
+            with contextlib.suppress(OSError):
+                stream.close()
 
     def _send(self, message: bytes, until: float) -> None:
         view = memoryview(message)
@@ -181,9 +180,9 @@ def _started(places: Sequence[str], ended: threading.Event) -> subprocess.Popen[
             )
         except BaseException as error:
             made.set_exception(error)
-            return
-        made.set_result(process)
-        ended.wait()
+        else:
+            made.set_result(process)
+            ended.wait()
 
     threading.Thread(target=keep, name="worker-keeper", daemon=True).start()
     return made.result()

@@ -11,6 +11,7 @@ import ctypes
 import errno
 import os
 import platform
+import struct
 import sys
 
 # Call: (number on x86-64, on ARM64 or None). The busiest come first, since the filter is read in order.
@@ -97,20 +98,8 @@ _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 _PR_SET_SECCOMP, _FILTER = 22, 2
 
 
-class _Instruction(ctypes.Structure):
-    _fields_ = (
-        ("code", ctypes.c_uint16),
-        ("if_true", ctypes.c_uint8),
-        ("if_false", ctypes.c_uint8),
-        ("value", ctypes.c_uint32),
-    )
-
-
-class _Program(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_uint16), ("filter", ctypes.POINTER(_Instruction)))
-
-
 Step = tuple[int, int, int, int]
+"""A BPF instruction: code, jump if true, jump if false, value."""
 
 
 def supported() -> str:
@@ -125,23 +114,21 @@ def supported() -> str:
 
 
 def install() -> str:
-    """Puts the filter in force for this process, for good; returns the reason if it could not. The process
-    must have given up gaining privileges before."""
-    wrong = supported()
-    if wrong:
+    """Puts the filter in force for this process, for good; returns the reason if it could not. Needs
+    `no_new_privs`."""
+    if wrong := supported():
         return wrong
     steps = filter_steps(platform.machine(), os.getpid())
-    instructions = (_Instruction * len(steps))(*(_Instruction(*step) for step in steps))
-    program = _Program(len(steps), instructions)
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in steps))
+    program = struct.pack("@HP", len(steps), ctypes.addressof(code))
     libc = ctypes.CDLL(None, use_errno=True)
     none = ctypes.c_ulong(0)
-    if libc.prctl(_PR_SET_SECCOMP, ctypes.c_ulong(_FILTER), ctypes.byref(program), none, none):
+    if libc.prctl(_PR_SET_SECCOMP, ctypes.c_ulong(_FILTER), program, none, none):
         return f"the kernel refuses a seccomp filter: {os.strerror(ctypes.get_errno())}"
     return ""
 
 
 def filter_steps(machine: str, process: int) -> list[Step]:
-    """The filter as BPF instructions (code, jump if true, jump if false, value)."""
     which = 0 if machine == "x86_64" else 1
     steps: list[Step] = [
         (_LOAD, 0, 0, _ARCHITECTURE),

@@ -1,9 +1,10 @@
-"""The worker's process: it answers requests within limits, and can do little else.
+"""The worker's process, and the messages between it and the node's: a length and a msgpack value, both ways.
 
 process.py starts it as `python -c` with the path of this package. Requests come on standard input and replies
 go out on a private copy of standard output. Standard output itself leads nowhere, because some libraries
 print. The service is made first; then the process gives up everything it does not need (sandbox.py), and only
-then does it read a request.
+then does it read a request. Both sides bound what they read. A reply repeats the number of its request, which
+is drawn at random, so nothing that was written earlier can pass for the reply.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import importlib
 import os
 import signal
+import struct
 import sys
 from collections.abc import Callable, Sequence
 from math import ceil
@@ -20,12 +22,50 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from shoal.confine import sandbox
-from shoal.confine.wire import MOST_ASKED, MOST_REPLIED, Asked, Orders, Replied, pack, read_frame
 
+HEADER = struct.Struct(">I")
+MOST_ASKED = 16 << 20
+"""Bytes of one message to the worker."""
+MOST_REPLIED = 1 << 20
+"""Bytes of one message from the worker."""
 MOST_MESSAGES = 100_000
 """Messages after which a worker asks to be replaced, so that no leak can grow for ever."""
 
 Result = TypeVar("Result")
+
+
+class Orders(msgspec.Struct, frozen=True):
+    """The worker's first message, from its own node and never from a stranger. `service` is the
+    `module:function` that makes the worker's `Service` from `settings`. `call_seconds` is the processor time
+    that `Watch` measures in, `memory` the address space in bytes."""
+
+    parent: int
+    service: str
+    settings: msgspec.Raw
+    readable: tuple[str, ...]
+    memory: int
+    call_seconds: float
+    cpu_seconds: int
+
+
+class Asked(msgspec.Struct, frozen=True, array_like=True):
+    """Requests that are asked together."""
+
+    number: int
+    requests: tuple[msgspec.Raw, ...]
+
+
+class Replied(msgspec.Struct, frozen=True, array_like=True):
+    """A reply to each request; none where the replies are too long together. `retiring`: the worker ends
+    after this message and wants to be replaced."""
+
+    number: int
+    replies: tuple[msgspec.Raw, ...]
+    retiring: bool = False
+
+
+class WireError(Exception):
+    """The bytes are not a message."""
 
 
 class OutOfTimeError(BaseException):
@@ -79,37 +119,32 @@ class Service(Protocol):
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.setrecursionlimit(2000)
-    requests = os.dup(0)
-    replies = os.dup(1)
+    requests, replies = os.dup(0), os.dup(1)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nowhere, number)
     os.close(nowhere)
-
-    def read(count: int) -> bytes:
-        return os.read(requests, count)
-
-    orders = msgspec.msgpack.decode(read_frame(read, MOST_ASKED), type=Orders)
+    orders = msgspec.msgpack.decode(read_frame(requests), type=Orders)
     sandbox.die_with(orders.parent)
     watch = Watch(orders.call_seconds)
     module, _, function = orders.service.partition(":")
     service: Service = getattr(importlib.import_module(module), function)(orders.settings, watch)
     readable = (*orders.readable, *service.readable)
     coverage = sandbox.enter(readable, memory=orders.memory, cpu_seconds=orders.cpu_seconds)
-    write_all(replies, pack(msgspec.msgpack.encode(coverage)))
+    write_frame(replies, msgspec.msgpack.encode(coverage))
     try:
-        serve(service, read, replies, orders.cpu_seconds)
+        serve(service, requests, replies, orders.cpu_seconds)
     finally:
         watch.stop()  # a tick while the interpreter winds down would meet no handler
     os._exit(0)
 
 
-def serve(service: Service, read: Callable[[int], bytes], replies: int, cpu_seconds: int) -> None:
+def serve(service: Service, requests: int, replies: int, cpu_seconds: int) -> None:
     """Runs until the stream of requests ends, or the worker retires."""
     decode = msgspec.msgpack.Decoder(Asked).decode
     encode = msgspec.msgpack.Encoder().encode
     for count in range(1, MOST_MESSAGES + 1):
-        payload = read_frame(read, MOST_ASKED)
+        payload = read_frame(requests)
         if not payload:
             return
         asked = decode(payload)
@@ -119,12 +154,39 @@ def serve(service: Service, read: Callable[[int], bytes], replies: int, cpu_seco
         if len(reply) > MOST_REPLIED:
             found = (msgspec.Raw(encode(service.too_long())),) if len(found) == 1 else ()
             reply = encode(Replied(asked.number, found, retiring))
-        write_all(replies, pack(reply))
+        write_frame(replies, reply)
         if retiring:
             return
 
 
-def write_all(descriptor: int, payload: bytes) -> None:
-    view = memoryview(payload)
+def pack(payload: bytes) -> bytes:
+    return HEADER.pack(len(payload)) + payload
+
+
+def write_frame(descriptor: int, payload: bytes) -> None:
+    view = memoryview(pack(payload))
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+def read_frame(descriptor: int) -> bytes:
+    """The next payload; b"" at the end of the stream."""
+    header = _read_exactly(descriptor, HEADER.size)
+    if not header:
+        return b""
+    (length,) = HEADER.unpack(header)
+    if not 0 < length <= MOST_ASKED:
+        raise WireError(f"a message of {length} bytes")
+    return _read_exactly(descriptor, length, begun=True)
+
+
+def _read_exactly(descriptor: int, count: int, *, begun: bool = False) -> bytes:
+    found = bytearray()
+    while len(found) < count:
+        part = os.read(descriptor, count - len(found))
+        if not part and (found or begun):
+            raise WireError("a message broke off")
+        if not part:
+            return b""
+        found += part
+    return bytes(found)

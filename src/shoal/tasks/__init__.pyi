@@ -3,7 +3,6 @@ from shoal.tasks.family import Family as Family, Puzzle as Puzzle
 from shoal.tasks.judge import DirectVerifier as DirectVerifier
 from shoal.tasks.questions import question_file_name as question_file_name
 from shoal.tasks.registry import known_families as known_families, open_task as open_task
-from shoal.tasks.scoring import rewards as rewards
 from shoal.tasks.verifier import (
     Posed as Posed,
     Problem as Problem,
@@ -11,4 +10,5 @@ from shoal.tasks.verifier import (
     Scored as Scored,
     Scoring as Scoring,
     Verifier as Verifier,
+    rewards as rewards,
 )

@@ -17,12 +17,13 @@ from typing import NamedTuple, Self
 import msgspec
 
 from shoal.confine.process import IdleError, StoppedError, Worker
-from shoal.confine.wire import Coverage, Orders
+from shoal.confine.sandbox import Coverage
+from shoal.confine.worker import Orders
 from shoal.errors import TaskError
 from shoal.tasks.judge import MOST_ANSWER, MOST_ANSWERS, MOST_QUESTION, Places, Preparing, refused, unusable
 from shoal.tasks.registry import canonical_name, source_of
-from shoal.tasks.scoring import MOST_TEXT, clamp
 from shoal.tasks.verifier import (
+    MOST_TEXT,
     STOPPED,
     Posed,
     Posing,
@@ -32,14 +33,19 @@ from shoal.tasks.verifier import (
     Scoring,
     TaskReply,
     TaskRequest,
+    clamp,
 )
 
 PREPARE_SECONDS = 60.0
+MEMORY = 1 << 30
+"""The worker's address space in bytes."""
 MOST_STOPPERS = 256
 """Requests remembered because they stopped a worker."""
 MOST_TOGETHER = 16
 MOST_TOGETHER_CHARACTERS = 1 << 18
 NONSENSE = "it answered nonsense"
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(TaskReply).decode
 
 
 class Named(NamedTuple):
@@ -54,8 +60,8 @@ class WorkerVerifier:
 
     `files` are the paths of question files, by hash; `families` are own families as `module:Class`, imported
     from `import_paths` (which the worker may read). `seconds` is the wall time of one request,
-    `answer_seconds` the processor time of one answer: one that takes half as much again is wrong. `memory` is
-    the worker's address space in bytes. Several threads can use it, one at a time.
+    `answer_seconds` the processor time of one answer: one that takes half as much again is wrong. Several
+    threads can use it, one at a time.
     """
 
     def __init__(
@@ -66,27 +72,23 @@ class WorkerVerifier:
         import_paths: Sequence[str | Path] = (),
         seconds: float = 5.0,
         answer_seconds: float = 0.5,
-        memory: int = 1 << 30,
         cpu_seconds: int = 600,
-        cached: int = 4096,
     ) -> None:
         paths = {name: os.path.realpath(path) for name, path in (files or {}).items()}
         self._families = dict(families or {})
         self._import_paths = tuple(os.path.realpath(path) for path in import_paths)
         self._seconds = seconds
-        self._encode = msgspec.msgpack.Encoder().encode
-        self._decode = msgspec.msgpack.Decoder(TaskReply).decode
         self._orders = Orders(
             parent=0,
             service="shoal.tasks.judge:TaskService",
-            settings=msgspec.Raw(self._encode(Places(paths, self._families, answer_seconds))),
+            settings=_raw(Places(paths, self._families, answer_seconds)),
             readable=(*paths.values(), *self._import_paths),
-            memory=memory,
+            memory=MEMORY,
             call_seconds=answer_seconds,
             cpu_seconds=cpu_seconds,
         )
         self._lock = threading.Lock()
-        self._known = ReplyCache(cached)
+        self._known = ReplyCache()
         self._stoppers = ReplyCache(MOST_STOPPERS)
         self._worker: Worker | None = None
         self._prepared: set[str] = set()
@@ -135,7 +137,12 @@ class WorkerVerifier:
         with self._lock:
             unknown = [one for one in named if isinstance(one, Named) and self._remembered(one.key) is None]
             for some in _together(unknown):
-                for one, reply in zip(some, self._ask_together(some), strict=False):
+                try:
+                    replies = self._exchange([one.request for one in some])
+                except StoppedError:
+                    self._end()
+                    replies = []
+                for one, reply in zip(some, replies, strict=False):
                     if not isinstance(reply, Refused):
                         self._known.put(one.key, reply)
             return [one if isinstance(one, Refused) else self._reply(one) for one in named]
@@ -169,47 +176,36 @@ class WorkerVerifier:
         request = msgspec.structs.replace(request, problem=problem)
         # The reply does not depend on the expected question, which is compared with it afterwards.
         asked = msgspec.structs.replace(request, question=None) if isinstance(request, Scoring) else request
-        return Named(hashlib.blake2b(self._encode(asked), digest_size=32).digest(), request)
+        return Named(hashlib.blake2b(_encode(asked), digest_size=32).digest(), request)
 
     def _remembered(self, key: bytes) -> TaskReply | None:
         return self._known.get(key) or self._stoppers.get(key)
 
-    def _ask_together(self, named: Sequence[Named]) -> Sequence[TaskReply]:
-        """The worker's replies; none if it stopped."""
-        worker = self._running()
-        try:
-            return self._exchange(worker, [one.request for one in named])
-        except StoppedError:
-            self._end()
-            return ()
-
     def _ask(self, request: TaskRequest) -> TaskReply:
         """The worker's reply; a worker that was dead before it was asked does not count."""
         for _ in range(2):
-            worker = self._running()
             try:
-                (reply,) = self._exchange(worker, [request])
+                return self._exchange([request])[0]
             except IdleError:
                 self._end()
             except StoppedError as stopped:
                 self._end()
                 return refused(STOPPED, str(stopped))
-            else:
-                return reply
         return refused(STOPPED, "it ends before it is asked")
 
-    def _exchange(self, worker: Worker, requests: Sequence[TaskRequest]) -> list[TaskReply]:
+    def _exchange(self, requests: Sequence[TaskRequest]) -> list[TaskReply]:
+        worker = self._running()
         for source, family in {source_of(one.problem.family): one.problem.family for one in requests}.items():
             if source not in self._prepared:
                 self._prepared.add(source)
-                _, retiring = worker.ask([msgspec.Raw(self._encode(Preparing(family)))], PREPARE_SECONDS)
+                _, retiring = worker.ask([_raw(Preparing(family))], PREPARE_SECONDS)
                 if retiring:
                     raise IdleError("it retired")
-        raw, retiring = worker.ask([msgspec.Raw(self._encode(one)) for one in requests], self._seconds)
+        raw, retiring = worker.ask([_raw(one) for one in requests], self._seconds)
         try:
-            replies = [self._decode(one) for one in raw]
+            replies = [_decode(one) for one in raw]
         except msgspec.DecodeError as error:
-            raise StoppedError(f"it answered nonsense ({error})") from None
+            raise StoppedError(f"{NONSENSE} ({error})") from None
         if retiring:
             self._end()
         return [_plausible(reply, request) for reply, request in zip(replies, requests, strict=False)]
@@ -239,7 +235,6 @@ class ReplyCache:
         self._most_bytes = most_bytes
         self._replies: OrderedDict[bytes, tuple[TaskReply, int]] = OrderedDict()
         self._bytes = 0
-        self._encode = msgspec.msgpack.Encoder().encode
 
     def get(self, key: bytes) -> TaskReply | None:
         if key not in self._replies:
@@ -248,7 +243,7 @@ class ReplyCache:
         return self._replies[key][0]
 
     def put(self, key: bytes, reply: TaskReply) -> None:
-        size = 200 + len(self._encode(reply))
+        size = 200 + len(_encode(reply))
         self._bytes += size - self._replies.pop(key, (reply, 0))[1]
         self._replies[key] = reply, size
         while len(self._replies) > self._most_entries or self._bytes > self._most_bytes:
@@ -256,6 +251,10 @@ class ReplyCache:
 
     def __len__(self) -> int:
         return len(self._replies)
+
+
+def _raw(content: object) -> msgspec.Raw:
+    return msgspec.Raw(_encode(content))
 
 
 def _bounded(scoring: Scoring) -> Scoring | Refused:
@@ -302,6 +301,4 @@ def _plausible(reply: TaskReply, request: TaskRequest) -> TaskReply:
 
 def _encodable(text: str) -> str:
     """Text that has a UTF-8 form: half a character becomes a question mark."""
-    if text.isascii():
-        return text
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -26,8 +27,7 @@ from shoal.corewar import (
     starter_source,
 )
 from shoal.errors import TaskError
-from shoal.tasks.family import Puzzle
-from shoal.tasks.parameters import Number, Setting, hint, read_settings, show
+from shoal.tasks.family import FamilySettings, Number, Puzzle, hint, read_settings, show
 
 MOST_ANSWER = 8192
 MOST_OPPONENTS = 8
@@ -68,8 +68,12 @@ class BeatWarrior:
         if not self._opponents:
             raise TaskError(f"task {self.name}: no starter warrior fits hill {rules}: give opponents")
         self._parent = _assembled("parent", parent, self._settings) if parent else None
-        given = {"hill": rules, "opponents": opponents, "parent": parent}
-        self.parameters: Mapping[str, Any] = {**numbers, **given}
+        self.parameters: Mapping[str, Any] = {
+            **numbers,
+            "hill": rules,
+            "opponents": opponents,
+            "parent": parent,
+        }
         fights = len(self._opponents) if numbers["all"] else 1
         if fights > MOST_OPPONENTS or fights * numbers["rounds"] * self._settings.cycles > MOST_CYCLES:
             raise TaskError(
@@ -113,7 +117,7 @@ class BeatWarrior:
         return "\n".join(parts)
 
 
-_NUMBERS: Mapping[str, Setting] = {
+_NUMBERS: FamilySettings = {
     "rounds": Number(10, 1, 100),
     "tie": Number(0.5, 0.0, 1.0),
     "threshold": Number(0.75, 0.01, 1.0),
@@ -164,10 +168,8 @@ def _starters(settings: Settings) -> list[Warrior]:
     """The starters that assemble under these rules, by name."""
     found = []
     for name in starter_names():
-        try:
+        with suppress(AssemblyError):
             found.append(assemble(starter_source(name), settings))
-        except AssemblyError:
-            continue
     return found
 
 

@@ -14,10 +14,8 @@ import msgspec
 
 from shoal.confine.worker import OutOfTimeError, Watch
 from shoal.errors import ShoalError, TaskError
-from shoal.tasks.family import Family, Puzzle
-from shoal.tasks.parameters import MOST_PARAMETERS, canonical_parameters, parse_parameters
+from shoal.tasks.family import MOST_PARAMETERS, Family, Puzzle, canonical_parameters, parse_parameters
 from shoal.tasks.registry import MOST_NAME, open_task, prepare, registered_places
-from shoal.tasks.scoring import clamp, extract_answer
 from shoal.tasks.sums import BUILTIN
 from shoal.tasks.verifier import (
     SLOW,
@@ -28,6 +26,8 @@ from shoal.tasks.verifier import (
     Scored,
     Scoring,
     TaskReply,
+    clamp,
+    extract_answer,
 )
 
 MOST_ANSWERS = 256
@@ -61,7 +61,8 @@ def unusable(problem: Problem) -> Refused | None:
 
 
 class Judge:
-    """`scorer` calls the family's `score` for one answer, within the limits that hold there."""
+    """A `Verifier` without limits. `scorer` calls the family's `score` for one answer, within the limits that
+    hold there."""
 
     def __init__(
         self, opener: Opener = open_task, scorer: Scorer = lambda family, *what: family.score(*what)
@@ -77,7 +78,13 @@ class Judge:
         family, parameters, puzzle = found
         return Posed(puzzle.question, family.version, parameters, puzzle.answer)
 
-    def score(self, scoring: Scoring) -> Scored | Refused:
+    def score(self, scorings: Sequence[Scoring]) -> list[Scored | Refused]:
+        return [self._scored(one) for one in scorings]
+
+    def close(self) -> None:
+        pass
+
+    def _scored(self, scoring: Scoring) -> Scored | Refused:
         if len(scoring.texts) > MOST_ANSWERS:
             return refused("too many answers", str(len(scoring.texts)))
         found = self._puzzle(scoring.problem, foreign=scoring.foreign)
@@ -138,21 +145,12 @@ class Judge:
         return found
 
 
-class DirectVerifier:
+class DirectVerifier(Judge):
     """A verifier in the node's own process, for the simulator and for tests. It refuses all families but the
     builtin ones, because nothing here limits or confines."""
 
     def __init__(self) -> None:
-        self._judge = Judge(_open_builtin)
-
-    def pose(self, problem: Problem) -> Posed | Refused:
-        return self._judge.pose(problem)
-
-    def score(self, scorings: Sequence[Scoring]) -> list[Scored | Refused]:
-        return [self._judge.score(one) for one in scorings]
-
-    def close(self) -> None:
-        pass
+        super().__init__(_open_builtin)
 
 
 def _open_builtin(name: str, parameters: Mapping[str, object]) -> Family:
@@ -207,7 +205,7 @@ class TaskService:
         if isinstance(asked, Posing):
             return self._judge.pose(asked.problem)
         if isinstance(asked, Scoring):
-            return self._judge.score(asked)
+            return self._judge.score([asked])[0]
         with suppress(ShoalError):  # the parent limits the time of this one
             self._watch.limited(0.0, prepare, asked.family, self._families)
         return refused("prepared")

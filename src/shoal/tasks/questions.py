@@ -16,8 +16,7 @@ from typing import Any
 import msgspec
 
 from shoal.errors import TaskError
-from shoal.tasks.family import Puzzle
-from shoal.tasks.parameters import read_settings, show
+from shoal.tasks.family import Puzzle, read_settings, show
 
 DIGITS = 16
 MOST_BYTES = 32 << 20

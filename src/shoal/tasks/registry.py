@@ -16,9 +16,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from shoal.errors import ShoalError, TaskError
-from shoal.tasks.family import Family
+from shoal.tasks.family import Family, canonical_parameters, hint, show
 from shoal.tasks.gym import SPECIALTIES, GymFamily
-from shoal.tasks.parameters import canonical_parameters, hint, show
 from shoal.tasks.questions import QuestionFile
 from shoal.tasks.sums import BUILTIN
 

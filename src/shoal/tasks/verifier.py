@@ -1,20 +1,28 @@
-"""The requests that a node makes of its verifier, and the replies: plain data.
-
-A verifier poses questions and scores answers. Scores are raw, from 0 to 1; scoring.py makes rewards of them.
+"""The requests that a node makes of its verifier, the replies, and the rewards of raw scores: plain data and
+pure functions. Any text gives an answer, in time that is linear in the text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from typing import Literal, Protocol
 
 import msgspec
 
-from shoal.tasks.scoring import AnswerMode
+AnswerMode = Literal["lenient", "tags"]
+"""The answer is in the last <answer>…</answer>; without one, "tags" finds nothing ("")."""
+RewardKind = Literal["binary", "raw"]
+"""1 for a right answer and 0 for any other (as in the SAPO paper), or the score itself."""
 
 STOPPED = "the verifier was stopped"
 SLOW = "too slow"
 """The beginnings of refusals that cost much time: the worker had to be ended, or worked for too long."""
+RIGHT = 0.99
+"""The raw score from which an answer counts as right. Lower scores are credit for nearly right answers and,
+in some generators, for any text at all; a group whose scores differ only in that has nothing to teach."""
+MOST_TEXT = 1 << 18
+"""Characters of a text that count: the last ones, since the answer comes at the end."""
+OPEN, CLOSE = "<answer>", "</answer>"
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -38,7 +46,7 @@ class Posed(msgspec.Struct, frozen=True, tag="posed"):
 
 
 class Scored(msgspec.Struct, frozen=True, tag="scored"):
-    """One raw score per answer."""
+    """One raw score per answer, from 0 to 1."""
 
     question: str
     scores: tuple[float, ...]
@@ -51,8 +59,6 @@ class Refused(msgspec.Struct, frozen=True, tag="refused"):
 
 
 class Posing(msgspec.Struct, frozen=True, tag="pose"):
-    """Pose this problem."""
-
     problem: Problem
 
 
@@ -82,3 +88,28 @@ class Verifier(Protocol):
         """Makes question and key anew and scores the answers of each. Many requests together cost less."""
 
     def close(self) -> None: ...
+
+
+def extract_answer(text: str, mode: AnswerMode = "lenient", *, whole_text: bool = False) -> str:
+    """The content of the last complete <answer>…</answer> span, without blanks around it. Without such a
+    span, mode "lenient" takes the first line, so that small models need no tags; or the whole text if the
+    family asks for `whole_text` and no tag is closed."""
+    tail = text[-MOST_TEXT:]
+    end = tail.rfind(CLOSE)
+    if whole_text and mode != "tags" and CLOSE not in text:
+        return text[:MOST_TEXT].strip()
+    start = tail.rfind(OPEN, 0, end) if end >= 0 else -1
+    if start >= 0:
+        return tail[start + len(OPEN) : end].strip()
+    return "" if mode == "tags" else text[:MOST_TEXT].strip().partition("\n")[0].strip()
+
+
+def clamp(score: float) -> float:
+    """The score within [0, 1]; a score that is not a number is 0."""
+    return float(min(max(0.0, score), 1.0))
+
+
+def rewards(scores: Iterable[float], kind: RewardKind = "binary") -> tuple[float, ...]:
+    if kind == "raw":
+        return tuple([clamp(score) for score in scores])
+    return tuple([1.0 if score >= RIGHT else 0.0 for score in scores])

@@ -25,7 +25,7 @@ from shoal.runs.training import (
     TrainNote,
     TrainRequest,
 )
-from shoal.tasks.scoring import rewards as rewards_of
+from shoal.tasks.verifier import rewards as rewards_of
 from shoal.train.rollouts import ReceivedGroup
 from shoal.train.settings import NodePlan, TrainSettings
 from shoal.train.state import Figures, Gathered, TrainState

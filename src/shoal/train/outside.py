@@ -22,10 +22,9 @@ from shoal.runs.training import (
     TrainAnswer,
     TrainRequest,
 )
-from shoal.tasks.parameters import canonical_parameters
+from shoal.tasks.family import canonical_parameters
 from shoal.tasks.registry import canonical_name
-from shoal.tasks.scoring import rewards as rewards_of
-from shoal.tasks.verifier import Posed, Problem, Scored, Scoring, Verifier
+from shoal.tasks.verifier import Posed, Problem, Scored, Scoring, Verifier, rewards as rewards_of
 from shoal.train.prepared import Prepared
 from shoal.train.rollouts import SEED_BITS, task_seed
 from shoal.train.settings import NodePlan, TrainSettings

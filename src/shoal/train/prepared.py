@@ -23,7 +23,7 @@ from shoal.runs import RunFolder, read
 from shoal.runs.records import Answered, Asked, content_of, decode_payload
 from shoal.runs.search import Open, Propose, Proposed, SearchAnswer, SearchRequest
 from shoal.runs.training import MOST_COMPLETIONS, Sampled
-from shoal.tasks.parameters import MOST_PARAMETERS, canonical_parameters
+from shoal.tasks.family import MOST_PARAMETERS, canonical_parameters
 from shoal.tasks.registry import canonical_name
 
 _REQUEST: Any = SearchRequest

@@ -32,8 +32,7 @@ from shoal.runs.training import (
     TrainNote,
     TrainRequest,
 )
-from shoal.tasks.scoring import rewards as rewards_of
-from shoal.tasks.verifier import SLOW, STOPPED, Problem, Scored, Scoring, Verifier
+from shoal.tasks.verifier import SLOW, STOPPED, Problem, Scored, Scoring, Verifier, rewards as rewards_of
 from shoal.train import state as states
 from shoal.train.learner import Learner
 from shoal.train.rollouts import ReceivedGroup, pooled, rollout_kinds, task_seed
