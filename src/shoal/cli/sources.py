@@ -36,7 +36,7 @@ class Source:
 
         try:
             return assemble_with_warnings(
-                self.content, settings, warriors=warriors, rounds=rounds, lenient=lenient
+                self.content, settings, warriors=warriors, rounds=rounds, lenient=lenient, allow_empty=True
             )
         except AssemblyError as error:
             raise AssemblyError(error.problems, self.file) from error
