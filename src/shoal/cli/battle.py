@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from shoal.corewar.battle import Result
-    from shoal.corewar.mars.engine import Numbers
+    from shoal.corewar.mars.binding import Numbers
     from shoal.corewar.settings import Settings
     from shoal.corewar.warrior import Warrior
 

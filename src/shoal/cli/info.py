@@ -14,14 +14,14 @@ def info(json: options.Json = False) -> None:
     import platform
 
     from shoal import __version__
-    from shoal.corewar.mars import engine
+    from shoal.corewar.mars import binding, engine
 
     facts: dict[str, Any] = {
         "version": __version__,
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "platform": platform.platform(),
-        "engine": engine.build(),
-        "library": str(engine.LIBRARY),
+        "engine": binding.build(),
+        "library": str(binding.LIBRARY),
         "cores": engine.usable_cores(),
         "speed": round(million_instructions_per_second(), 1),
     }
