@@ -7,7 +7,7 @@ import random
 import numpy as np
 
 from shoal.corewar.instruction import Instruction, Mode, Modifier, Opcode
-from shoal.corewar.mars.binding import Battle, Series, check, decode, play_table, rules_table
+from shoal.corewar.mars.binding import Battle, Series, battle_table, check, decode, play_table, rules_table
 from shoal.corewar.settings import Settings
 from shoal.corewar.warrior import Warrior
 
@@ -60,5 +60,5 @@ def final_core(series: Series, settings: Settings) -> list[Instruction]:
     check([series], settings)
     core = np.empty(settings.core_size, dtype=np.uint64)
     battle = Battle(series, core=core)
-    play_table(rules_table(settings), battle.table())
+    play_table(rules_table(settings), battle_table(battle.rows()))
     return decode(core)

@@ -45,9 +45,9 @@ _RULES = np.dtype(
     + [("abandon", _POINTER)]
 )
 _PROGRAM = np.dtype([("code", _POINTER), ("length", _U4), ("start", _U4), ("pin", np.int32), ("unused", _U4)])
-_RESULTS = ("executed", "spawned", "processes", "coverage")
+_ARRAYS = ("programs", "positions", "executed", "spawned", "processes", "coverage", "core")
 _BATTLE = np.dtype(
-    [(name, _POINTER) for name in ("programs", "positions", *_RESULTS, "core")]
+    [(name, _POINTER) for name in _ARRAYS]
     + [(name, _U4) for name in ("warriors", "rounds", "first_round", "unused")]
 )
 
@@ -197,8 +197,10 @@ class Battle:
     memory that this object keeps alive."""
 
     def __init__(self, series: Series, *, statistics: bool = False, core: Cells | None = None) -> None:
-        executed, processes, spawned, coverage = np.zeros((4, *series.positions.shape), dtype=np.uint32)
-        self.counts = Counts(executed, processes, spawned, coverage if statistics else None)
+        shape = series.positions.shape
+        executed, processes, spawned = (np.zeros(shape, dtype=np.uint32) for _ in range(3))
+        coverage = np.zeros(shape, dtype=np.uint32) if statistics else None
+        self.counts = Counts(executed, processes, spawned, coverage)
         self.series, self._core = series, core
         self._cells = [encode(warrior.code) for warrior in series.warriors]
         # A PIN may be any 64-bit number; all that counts is who shares one, so they are numbered.
@@ -209,21 +211,23 @@ class Battle:
         ]
         self._programs = np.array(programs, dtype=_PROGRAM)
 
-    def table(self, parts: int = 1) -> Structs:
-        """The battle for `play_table`, its rounds cut into so many parts."""
-        (rounds, warriors), first_round = self.series.positions.shape, self.series.first_round
-        results = [getattr(self.counts, name) for name in _RESULTS]
-        core = 0 if self._core is None else self._core.ctypes.data
+    def rows(self, parts: int = 1) -> list[tuple[int, ...]]:
+        """Rows of a `battle_table`, the rounds cut into so many parts."""
+        rounds, warriors = self.series.positions.shape
+        counts = (self.counts.executed, self.counts.spawned, self.counts.processes, self.counts.coverage)
+        arrays = [0 if a is None else a.ctypes.data for a in (self.series.positions, *counts)]
+        programs, core = self._programs.ctypes.data, 0 if self._core is None else self._core.ctypes.data
         rows = []
         for part in range(parts):
             first, last = rounds * part // parts, rounds * (part + 1) // parts
-            places, *counts = (
-                0 if array is None else array.ctypes.data + first * warriors * 4
-                for array in (self.series.positions, *results)
-            )
-            played = (warriors, last - first, (first_round + first) % warriors, 0)
-            rows.append((self._programs.ctypes.data, places, *counts, core, *played))
-        return np.array(rows, dtype=_BATTLE)
+            moved = [address and address + 4 * first * warriors for address in arrays]
+            mover = (self.series.first_round + first) % warriors
+            rows.append((programs, *moved, core, warriors, last - first, mover, 0))
+        return rows
+
+
+def battle_table(rows: Sequence[tuple[int, ...]]) -> Structs:
+    return np.array(rows, dtype=_BATTLE)
 
 
 def play_table(rules: Structs, battles: Structs) -> None:

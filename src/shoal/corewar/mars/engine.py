@@ -18,6 +18,7 @@ from shoal.corewar.mars.binding import (
     Numbers,
     Series,
     Structs,
+    battle_table,
     check,
     library,
     play_table,
@@ -45,15 +46,16 @@ def play(
     if threads < 1:
         raise ConfigError(f"threads is {threads}: give 1 or more")
     battles = [Battle(one, statistics=statistics) for one in series]
-    if battles:
-        tables = [battle.table(_parts(battle.series, len(series), threads)) for battle in battles]
-        parts = np.array_split(np.concatenate(tables), min(sum(map(len, tables)), threads * PARTS_PER_THREAD))
-        work = sum(one.positions.size for one in series) * settings.cycles
-        if work <= SHORT_CYCLES and (threads == 1 or len(parts) == 1):
-            for part in parts:
-                play_table(rules_table(settings, statistics), part)
-        else:
-            _play_on_threads(parts, settings, statistics, threads)
+    rows: list[tuple[int, ...]] = []
+    for battle in battles:
+        rows += battle.rows(_parts(battle.series, len(series), threads))
+    parts = np.array_split(battle_table(rows), max(1, min(len(rows), threads * PARTS_PER_THREAD)))
+    work = sum(one.positions.size for one in series) * settings.cycles
+    if work <= SHORT_CYCLES and (threads == 1 or len(parts) == 1):
+        for part in parts:
+            play_table(rules_table(settings, statistics), part)
+    else:
+        _play_on_threads(parts, settings, statistics, threads)
     return [battle.counts for battle in battles]
 
 
@@ -116,7 +118,7 @@ def record(
     steps = all_steps if steps is None else min(whole_number("steps", steps, 0, (1 << 63) - 1), all_steps)
     core = np.empty(settings.core_size, dtype=np.uint64)
     battle = Battle(one, core=core)
-    rules, table = rules_table(settings), battle.table()
+    rules, table = rules_table(settings), battle_table(battle.rows())
     queues = np.zeros((warriors, settings.processes), dtype=np.uint16)
     # An instruction notes at most: executed, three writes, and a spawn or two deaths.
     events = np.empty(min(capacity, 6 * steps) if events_wanted else 0, dtype=np.uint32)
