@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shoal.report.run import run_page
 
 from shoal.errors import RunError
 from shoal.report.drawing import number, ticks
@@ -17,7 +18,6 @@ from shoal.report.experiment import experiment_page, write_report
 from shoal.report.heatmap import bin_label, fitness_figure
 from shoal.report.markup import Markup, element, escaped
 from shoal.report.page import program
-from shoal.report.run import run_page
 from shoal.report.tables import markdown
 from shoal.runs.results import ArchiveMap, Axis, MapCell, Results, read_results, write_results
 from tests.report.samples import HOSTILE, results

@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from shoal.report.train_run import train_run_page
+from shoal.train.running import run
 
 from shoal.errors import RunError
 from shoal.report.experiment import experiment_page
 from shoal.report.tables import markdown
-from shoal.report.train_run import train_run_page
 from shoal.runs.results import Difference, Estimate, Results
-from shoal.train.running import run
 from shoal.train.settings import TrainSettings
 from shoal.train.summary import summarise
 from tests.report.samples import HOSTILE, results

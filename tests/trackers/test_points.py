@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-
 from shoal.evolve.search_state import Happened as Searched
 from shoal.evolve.search_state import Placed
-from shoal.trackers.points import point_of
 from shoal.train.steps import Right
 from shoal.train.train_state import Happened as Trained
+
+from shoal.trackers.points import point_of
 
 
 def raw(note: object) -> msgspec.Raw:
