@@ -6,6 +6,7 @@ It uses no Python headers, so one wheel per platform serves every Python.
 from __future__ import annotations
 
 import sys
+from glob import glob
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
@@ -47,7 +48,7 @@ setup(
         Extension(
             "shoal.corewar.mars._engine",
             sources=[f"{FOLDER}/engine.c"],
-            depends=[f"{FOLDER}/{name}.h" for name in ("semantics", "loop", "handlers", "hot_codes")],
+            depends=sorted(glob(f"{FOLDER}/*.h")),
             # Computed gotos lose speed to global common subexpression elimination, as gcc's manual says.
             extra_compile_args=["-O2", "-std=gnu11", "-fvisibility=hidden", "-fno-gcse"],
         )

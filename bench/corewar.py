@@ -21,7 +21,7 @@ from tests.oracles.pmars import CORPUS, PMARS
 from bench.row import Row
 from shoal.corewar import Settings, Warrior, assemble, disassemble, fight_all, starter_set
 from shoal.corewar.mars import engine
-from shoal.corewar.mars.engine import Numbers, Series
+from shoal.corewar.mars.binding import Numbers, Series
 from shoal.corewar.mars.placement import pmars_fixed_seed, pmars_positions
 
 REPEATS = 5
@@ -108,20 +108,20 @@ def against_pmars(group: str, played: list[Match]) -> list[Row]:
         instructions += executed
     return [
         Row(
-            f"options.vs_pmars.{group}",
+            f"corewar.vs_pmars.{group}",
             theirs / plain,
             "times as fast",
             "pMARS -O2",
             ">= 2.3" if group == "two" else "",
         ),
         Row(
-            f"options.vs_pmars.{group}.statistics",
+            f"corewar.vs_pmars.{group}.statistics",
             theirs / counted,
             "times as fast",
             "pMARS -O2",
             ">= 2.0" if group == "two" else ">= 1.6",
         ),
-        Row(f"options.mips.{group}", instructions / plain / 1e6, "instructions/µs"),
+        Row(f"corewar.mips.{group}", instructions / plain / 1e6, "instructions/µs"),
         Row(f"pmars.mips.{group}", instructions / theirs / 1e6, "instructions/µs"),
     ]
 
@@ -147,11 +147,11 @@ def evaluations() -> list[Row]:
             def evaluate(battles: list[list[Warrior]] = battles, threads: int = threads) -> object:
                 return fight_all(battles, settings, 20, seed=1, statistics=True, threads=threads)
 
-            name = f"options.evaluations.{word}.threads_{threads}"
+            name = f"corewar.evaluations.{word}.threads_{threads}"
             rows.append(Row(name, len(battles) / seconds_of(evaluate), "evaluations/s"))
         rows.append(
             Row(
-                f"options.threads.{word}",
+                f"corewar.threads.{word}",
                 rows[-1].value / rows[-2].value,
                 "times as fast on 2 threads",
                 "1 thread",

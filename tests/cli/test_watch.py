@@ -15,6 +15,7 @@ import pytest
 
 from shoal.cli.replay import Replay
 from shoal.corewar import record, snapshot, starter_set
+from shoal.corewar.recording import Event
 from shoal.corewar.settings import Settings
 from tests.cli.conftest import Shoal
 
@@ -31,8 +32,19 @@ def test_a_replay_agrees_with_the_library_at_every_step() -> None:
         state = snapshot(warriors, SETTINGS, seed=2, steps=step)
         assert replay.processes() == [len(queue) for queue in state.queues]
         assert replay.cycle == max(state.executed)
-    for cycles, owners in recording.frames(500):
-        replay.seek(2 * cycles)
+
+
+def test_a_replay_knows_who_touched_each_cell_last() -> None:
+    recording = record([starter_set()["paper"], starter_set()["dwarf"]], SETTINGS, seed=2)
+    replay = Replay(recording)
+    for step in (0, 1, 500, 7, recording.steps):
+        owners = recording.owners()
+        for kind, warrior, address, at in zip(
+            recording.kind, recording.warrior, recording.address, recording.step, strict=True
+        ):
+            if at < step and kind in (Event.EXECUTE, Event.WRITE):
+                owners[address] = warrior
+        replay.seek(step)
         assert np.array_equal(replay._owners, owners)
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
+
 from shoal.corewar.instruction import Instruction, Mode, Modifier, Opcode
+from shoal.corewar.mars.binding import Battle, Series, battle_table, check, decode, play_table, rules_table
+from shoal.corewar.settings import Settings
 from shoal.corewar.warrior import Warrior
 
 FREQUENT = (Opcode.MOV, Opcode.MOV, Opcode.MOV, Opcode.SPL, Opcode.SPL, Opcode.DJN, Opcode.JMP)
@@ -49,3 +53,12 @@ def random_warrior(
     return Warrior(
         code, rng.randrange(len(code)), pin, name=f"Random {number}", author="Generator", core_size=core_size
     )
+
+
+def final_core(series: Series, settings: Settings) -> list[Instruction]:
+    """The core after the last round of a series, played by the fast loops."""
+    check([series], settings)
+    core = np.empty(settings.core_size, dtype=np.uint64)
+    battle = Battle(series, core=core)
+    play_table(rules_table(settings), battle_table(battle.rows()))
+    return decode(core)

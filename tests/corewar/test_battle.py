@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 from shoal.corewar import Settings, Warrior, assemble, fight, fight_all, hill, starter_set
 from shoal.corewar.battle import Result
 from shoal.corewar.mars import reference
-from shoal.corewar.mars.engine import Counts
+from shoal.corewar.mars.binding import Counts
 from shoal.errors import ConfigError, ShoalError
 from tests.corewar.generator import random_warrior
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from shoal.corewar.mars import engine, reference
-from shoal.corewar.mars.engine import Series
+from shoal.corewar.mars.binding import Series, decode
 from shoal.corewar.mars.placement import random_positions
 from shoal.corewar.settings import Settings
 from shoal.corewar.warrior import Warrior
-from tests.corewar.generator import random_warrior
+from tests.corewar.generator import final_core, random_warrior
 
 
 def random_settings(rng: random.Random, warriors: int) -> Settings:
@@ -52,7 +52,7 @@ def test_engine_agrees_with_the_reference(seed: int) -> None:
     assert counts.spawned.tolist() == [[f.spawned for f in one.fighters] for one in expected]
     assert counts.coverage is not None
     assert counts.coverage.tolist() == [[f.coverage for f in one.fighters] for one in expected]
-    assert engine.final_core(series, settings) == expected[-1].core
+    assert final_core(series, settings) == expected[-1].core
 
 
 @pytest.mark.parametrize("seed", range(100))
@@ -69,7 +69,7 @@ def test_recording_agrees_with_the_reference(seed: int) -> None:
 
     assert recorded.counts.executed.tolist() == [[f.executed for f in expected.fighters]]
     assert recorded.queues == tuple(tuple(f.queue) for f in expected.fighters)
-    assert engine.decode(recorded.core) == expected.core
+    assert decode(recorded.core) == expected.core
 
 
 @pytest.mark.parametrize("pspace", [False, True])

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from shoal.corewar import Recording, Settings, assemble, fight, hill, record, snapshot, starter_set
 from shoal.corewar.mars import reference
-from shoal.corewar.recording import Event
+from shoal.corewar.recording import NOBODY, Event
 from shoal.errors import ConfigError, RunError
 from tests.corewar.generator import random_warrior
 
@@ -41,14 +41,11 @@ def test_writes_are_recorded_where_they_happen() -> None:
     assert recording.select(Event.EXECUTE).tolist() == [[0, 0, 0], [1, 0, 1], [2, 0, 2]]
 
 
-def test_frames_show_who_touched_a_cell_last() -> None:
-    recording = record([assemble("mov 0, 1"), assemble("jmp 0")], Settings(cycles=10), positions=[0, 4000])
-    frames = [(cycle, owners.copy()) for cycle, owners in recording.frames(4)]
-    assert [cycle for cycle, _ in frames] == [0, 4, 8, 10]
-    assert [int((owners == 0).sum()) for _, owners in frames] == [1, 5, 9, 11]
-    assert all(int((owners == 1).sum()) == 1 for _, owners in frames)
-    with pytest.raises(ConfigError, match="every 0 cycles"):
-        next(recording.frames(0))
+def test_owners_are_the_warriors_as_loaded() -> None:
+    recording = record([assemble("mov 0, 1"), assemble("jmp 0\ndat 0")], positions=[0, 7999], steps=9)
+    owners = recording.owners()
+    assert (owners[0], owners[7999], owners[1]) == (1, 1, NOBODY)  # the second was loaded over the first
+    assert np.count_nonzero(owners != NOBODY) == 2
 
 
 def test_a_snapshot_is_the_reference_after_so_many_steps() -> None:
@@ -94,7 +91,7 @@ def test_a_flipped_byte_is_noticed_or_harmless(index: int, change: int) -> None:
 
 def test_a_recording_that_grows_too_large_is_refused() -> None:
     from shoal.corewar.mars import engine
-    from shoal.corewar.mars.engine import Series
+    from shoal.corewar.mars.binding import Series
 
     series = Series((assemble("mov 0, 1"),), np.zeros((1, 1), np.uint32))
     with pytest.raises(ConfigError, match="more than the 10 events"):

@@ -31,7 +31,7 @@ def problems(source: str | bytes, settings: Settings = HILLS["94"]) -> tuple[Pro
     ("dat ,1", 1, 5, "an operand is missing", "before the comma"),
     ("dat #", 1, 1, "an operand is missing", "behind the addressing mode"),
     ("dat 1/0", 1, 1, "division by zero", "not 0"),
-    ("dat 3+", 1, 1, "a value is missing at its end", "after the last operator"),
+    ("dat 3+", 1, 1, "a value is missing at the end", "after the last operator"),
     ("dat (1", 1, 1, "a parenthesis is not closed", "as many"),
     ("dat 1)", 1, 1, "a parenthesis is closed", "as many"),
     ("dat (1) 2", 1, 1, "an operator is missing before '2'", "operator between"),
@@ -140,6 +140,7 @@ BOMBS = {
     "hints for one line each": "".join(f"{'a' * 20}{i} equ 1\n" for i in range(180))
     + f"dat {'a' * 23}\n" * 50,
     "hints for opcodes": "for 70000\nmvo 1\nrof",
+    "hints for labels": "".join(f"m{i:x} v{i:x}\n dat 0\n" for i in range(14_000)) + "dat 1/0",
     "long FOR count": joined(f"x equ {'L' * 3900}")
     + joined("y equ " + "x " * 1900)
     + joined("z equ " + "y " * 70)
@@ -257,6 +258,13 @@ def test_source_text_is_never_run_as_python() -> None:
         ("dat 0\nmvo\n 0, 1", 2, 1),
         ("for 2\n mvo 0\nrof", 2, 2),
         ("step equ 4\n mvo step, 1", 2, 2),
+        ("bomb dat 0\n dat 1\nmvo other, @bomb", 3, 1),
+        ("mvo bomb, @bomb", 1, 1),
+        ("start: mvo bomb, @bomb\nbomb dat 0", 1, 8),
+        ("loop mvo.i bomb, >bomb", 1, 6),
+        ("mvo bomb+1, 2", 1, 1),
+        ("mvo jump, 2", 1, 1),
+        ("jump mvo @bomb", 1, 6),
     ],
 )
 def test_a_misspelt_opcode_is_told_from_a_label(source: str, line: int, column: int) -> None:
@@ -266,3 +274,28 @@ def test_a_misspelt_opcode_is_told_from_a_label(source: str, line: int, column: 
     assert "'mvo' is not an instruction" in problem.message
     assert (problem.line, problem.column) == (line, column)
     assert "MOV" in problem.remedy
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "message", "remedy"),
+    [
+        (
+            "bomb dat 0\nmvo bomb, @bomb\ndat 0",
+            2,
+            "'bomb' is defined already",
+            "Did you mean MOV instead of 'mvo'?",
+        ),
+        ("bomb dat 0\nlone bomb, @bomb\ndat 0", 2, "'bomb' is defined already", "Use another label."),
+        ("start jpm start\ndat 0", 1, "'jpm' is read as a label", "Did you mean JMP?"),
+    ],
+)
+def test_a_misspelt_opcode_that_pmars_accepts_is_a_warning(
+    source: str, line: int, message: str, remedy: str
+) -> None:
+    (warning,) = assemble_with_warnings(source).warnings
+    assert (warning.line, warning.remedy) == (line, remedy)
+    assert message in warning.message
+
+
+def test_plain_labels_are_not_taken_for_opcodes() -> None:
+    assert assemble_with_warnings("new start\nsteps dat 0\nend\n").warnings == ()

@@ -15,8 +15,9 @@ ICWS_88 = HILLS["88"]
 
 
 def program(source: str, settings: Settings = STANDARD, **options: int) -> list[str]:
-    """The instructions, one text each; `>` marks where execution begins."""
-    warrior = assemble(source, settings, **options)
+    """The instructions, one text each; `>` marks where execution begins. Empty programs are allowed, as in
+    pMARS."""
+    warrior = assemble(source, settings, allow_empty=True, **options)
     lines = []
     for index, (opcode, modifier, a_mode, a, b_mode, b) in enumerate(warrior.code):
         a, b = signed(a, warrior.core_size), signed(b, warrior.core_size)
@@ -30,9 +31,31 @@ def value(expression: str) -> int:
     return int(program(f"dat #0, {expression}")[0].rpartition("$")[2])
 
 
-def test_an_empty_source_is_an_empty_program() -> None:
-    assert program("") == []
-    assert program("; only a comment\n\n") == []
+NOTHING = [
+    "",
+    b"",
+    "; only a comment\n\n",
+    ";name x\n org 5",
+    "one two",
+    "for 0\ndat 1\nrof",
+    "end 3",
+    "x equ 1",
+]
+
+
+@pytest.mark.parametrize("source", NOTHING)
+def test_a_source_without_instructions_is_an_error(source: str | bytes) -> None:
+    for lenient in (False, True):
+        with pytest.raises(AssemblyError, match="the program has no instructions") as caught:
+            assemble(source, lenient=lenient)
+        assert len(caught.value.problems) == 1
+
+
+@pytest.mark.parametrize("source", NOTHING)
+def test_an_empty_program_is_accepted_where_it_is_allowed(source: str | bytes) -> None:
+    assembly = assemble_with_warnings(source, allow_empty=True)
+    assert (assembly.warrior.code, assembly.warrior.start) == ((), 0)
+    assert "no instructions" in assembly.warnings[-1].message
 
 
 def test_every_opcode_has_its_default_modifier() -> None:

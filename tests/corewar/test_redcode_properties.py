@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 
 from shoal.corewar.instruction import Instruction, Mode, Modifier, Opcode
 from shoal.corewar.redcode import assemble, disassemble, listing
-from shoal.corewar.redcode.defaults import MODES_88, default_modifier
+from shoal.corewar.redcode.encoding import MODES_88, default_modifier
 from shoal.corewar.redcode.expression import Evaluator, ExpressionError
 from shoal.corewar.settings import MAX_CORE_SIZE, Settings
 from shoal.corewar.warrior import Warrior

@@ -22,10 +22,9 @@ from shoal.corewar import (
 )
 from shoal.errors import ConfigError
 from shoal.evolve import Archive, elite_of, open_domain
-from shoal.evolve.mutators import builtin_mutators
-from shoal.evolve.mutators.editing import CHANGES, Program, edit
+from shoal.evolve.mutators import STYLES, builtin_mutators
+from shoal.evolve.mutators.editing import CHANGES, Program, relinked
 from shoal.evolve.mutators.style import imp_step, step
-from shoal.evolve.mutators.styles import STYLES
 
 MUTATORS = builtin_mutators()
 NAMES = sorted(MUTATORS)
@@ -112,8 +111,9 @@ def test_any_change_leaves_a_program_within_its_limits(
     from dataclasses import replace
 
     rules = Settings(core_size=80, length=8, distance=8)
-    program = Program(list(code), rng.randrange(len(code)))
-    edit(program, replace(style, taste={kind: 1}), rules, rng)  # type: ignore[type-var]
+    changed = replace(style, taste={kind: 1})  # type: ignore[type-var]
+    program = Program(list(code), rng.randrange(len(code)), changed, rules, rng)
+    program.edit()
     assert 1 <= len(program.code) <= 8
     assert 0 <= program.start < len(program.code)
     warrior = Warrior(tuple(program.code), program.start, core_size=80, name="x", author="y")
@@ -122,10 +122,8 @@ def test_any_change_leaves_a_program_within_its_limits(
 
 def test_inserting_keeps_addresses_right() -> None:
     """loop: add, mov @, jmp loop with an instruction put in front of the jump still loops."""
-    from shoal.evolve.mutators.editing import _relinked
-
     code = list(assemble("loop add.ab #4, bomb\nmov.i bomb, @bomb\njmp loop\nbomb dat 0, 0").code)
-    moved = _relinked(code, lambda old: old + (old >= 2), Settings())
+    moved = relinked(code, lambda old: old + (old >= 2), Settings())
     moved.insert(2, code[1])
     assert [(str(i.opcode.name), i.a, i.b) for i in moved] == [
         ("ADD", 4, 4),

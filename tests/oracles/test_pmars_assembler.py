@@ -32,7 +32,7 @@ def _pmars() -> None:
 
 def our_listing(source: bytes, settings: Settings) -> bytes | None:
     try:
-        text = listing(assemble(source, settings, rounds=0), standard=settings.standard)
+        text = listing(assemble(source, settings, rounds=0, allow_empty=True), standard=settings.standard)
     except AssemblyError:
         return None
     name = text.partition("\n")[0]

@@ -15,7 +15,7 @@ import pytest
 from shoal.corewar.battle import Result, fight
 from shoal.corewar.instruction import EMPTY, Instruction, Mode, Modifier, Opcode
 from shoal.corewar.mars import engine
-from shoal.corewar.mars.engine import Series
+from shoal.corewar.mars.binding import Series, decode
 from shoal.corewar.mars.placement import (
     all_positions,
     pmars_fixed_seed,
@@ -26,7 +26,7 @@ from shoal.corewar.redcode import assemble, disassemble
 from shoal.corewar.settings import Settings
 from shoal.corewar.warrior import Warrior
 from shoal.corewar.warriors import starter_set
-from tests.corewar.generator import random_warrior
+from tests.corewar.generator import final_core, random_warrior
 from tests.oracles.pmars import PMARS, PMARS_DEBUG, WARRIORS, needs_pmars, options
 
 pytestmark = needs_pmars
@@ -216,9 +216,9 @@ def test_whole_cores_are_as_in_pmars(batch: int, tmp_path: Path) -> None:
             continue
         steps = rng.randint(1, both)
         if steps % 2:
-            ours = engine.decode(engine.record(series, settings, steps=steps).core)
+            ours = decode(engine.record(series, settings, steps=steps).core)
         else:
-            ours = engine.final_core(series, Settings(core_size, steps // 2, settings.processes, 5, 5))
+            ours = final_core(series, Settings(core_size, steps // 2, settings.processes, 5, 5))
         assert ours == core_of_pmars(warriors, settings, position, steps, tmp_path)
         compared += 1
 

@@ -1,21 +1,24 @@
-"""`shoal assemble`: from Redcode to the load file, or to what is wrong with it."""
+"""`shoal assemble`: from Redcode to the load file, or to the problems of the source."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import sys
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli import options, rules
-from shoal.cli.sources import FILES_HELP
+from shoal.cli import NOT_A_PROGRAM, options, rules
+from shoal.cli.output import clean, note, print_json, problem_text
+from shoal.cli.sources import Files, read_all
+from shoal.errors import AssemblyError
 
 if TYPE_CHECKING:
     from shoal.corewar.redcode import Assembly
 
 
 def assemble(
-    files: Annotated[list[str], typer.Argument(metavar="FILE", help=FILES_HELP)],
+    files: Files,
     hill: rules.Hill = "94",
     core_size: rules.CoreSize = None,
     cycles: rules.Cycles = None,
@@ -43,53 +46,38 @@ def assemble(
       shoal assemble @paper --source
       shoal assemble mine.red --json
     """
-    from shoal.cli import NOT_A_PROGRAM
-    from shoal.cli.output import note, print_json, problem_text
-    from shoal.cli.sources import read_all
-    from shoal.errors import AssemblyError
-
     settings = rules.settings_from(
         hill, core_size, cycles, processes, length, distance, pspace, rules_88=rules_88
     )
     sources = read_all(files)
     settings.check_room_for(1)
     entries: list[dict[str, Any]] = []
-    failed = False
     for one in sources:
         try:
             # pMARS lists a program with -r 0, and ROUNDS is then 0 in it.
             assembly = one.assemble(settings, warriors=len(sources), rounds=0, lenient=lenient)
         except AssemblyError as error:
-            failed = True
             entries.append({"file": one.file, "problems": [asdict(problem) for problem in error.problems]})
-            if not json:
-                for problem in error.problems:
-                    note_lines(problem_text(problem, one.file))
-            continue
-        entries.append({"file": one.file} | _as_json(assembly))
+            lines = [problem_text(problem, one.file) for problem in error.problems]
+            text = ""
+        else:
+            entries.append({"file": one.file} | _as_json(assembly))
+            lines = ["warning: " + problem_text(warning, one.file) for warning in assembly.warnings]
+            text = _text(assembly, source, settings.standard == "88")
         if not json:
-            for warning in assembly.warnings:
-                note_lines("warning: " + problem_text(warning, one.file))
-            print(_text(assembly, source, rules_88 or settings.standard == "88"), end="")
+            for line in lines:
+                print(line, file=sys.stderr)
+            print(text, end="")
     if json:
         print_json(entries[0] if len(entries) == 1 else entries)
-    if failed:
+    bad = sum("problems" in entry for entry in entries)
+    if bad:
         if len(sources) > 1 and not json:
-            bad = sum("problems" in entry for entry in entries)
             note(f"{bad} of {len(sources)} programs do not assemble")
         raise typer.Exit(NOT_A_PROGRAM)
 
 
-def note_lines(text: str) -> None:
-    import sys
-
-    print(text, file=sys.stderr)
-
-
 def _text(assembly: Assembly, source: bool, as_88: bool) -> str:
-    from dataclasses import replace
-
-    from shoal.cli.output import clean
     from shoal.corewar.redcode import disassemble, listing
 
     # A listing goes to terminals: only what is harmless there stays of the names.
@@ -104,13 +92,8 @@ def _text(assembly: Assembly, source: bool, as_88: bool) -> str:
 
 def _as_json(assembly: Assembly) -> dict[str, Any]:
     warrior = assembly.warrior
-    return {
-        "name": warrior.name,
-        "author": warrior.author,
-        "strategy": warrior.strategy,
-        "start": warrior.start,
-        "pin": warrior.pin,
-        "digest": warrior.digest,
+    names = ("name", "author", "strategy", "start", "pin", "digest")
+    return {name: getattr(warrior, name) for name in names} | {
         "length": len(warrior),
         "code": [str(instruction) for instruction in warrior.code],
         "warnings": [asdict(warning) for warning in assembly.warnings],

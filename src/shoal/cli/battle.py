@@ -8,23 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import options, rules
+from shoal.cli.output import print_json, print_table
 from shoal.cli.rules import MOST_ROUNDS
-from shoal.cli.sources import FILES_HELP
+from shoal.cli.sources import Files, read_all
 from shoal.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
     from shoal.corewar.battle import Result
-    from shoal.corewar.mars.engine import Numbers
+    from shoal.corewar.mars.binding import Numbers
     from shoal.corewar.settings import Settings
     from shoal.corewar.warrior import Warrior
 
 
 def battle(
-    files: Annotated[list[str], typer.Argument(metavar="FILE", help=FILES_HELP)],
+    files: Files,
     rounds: Annotated[
         int | None,
         typer.Option(
@@ -71,7 +70,6 @@ def battle(
     """
     from time import perf_counter
 
-    from shoal.cli.sources import read_all
     from shoal.corewar.battle import fight
     from shoal.corewar.mars.placement import all_positions
 
@@ -98,17 +96,32 @@ def battle(
     )
     seconds = perf_counter() - started
     if koth:
-        print("\n".join(koth_lines(result)), end="\n" if rounds else "")
-    elif json:
-        from shoal.cli.output import print_json
+        print("\n".join(_koth_lines(result)), end="\n" if rounds else "")
+        return
+    entries = [
+        asdict(standing) | {"file": source.file, "digest": warrior.digest}
+        for standing, source, warrior in zip(result.standings(), sources, warriors, strict=True)
+    ]
+    means = _means(result) if stats else {}
+    for index, entry in enumerate(entries):
+        entry |= {name: numbers[index] for name, numbers in means.items()}
+    if by_score:
+        entries.sort(key=lambda entry: -entry["points"])
+    if json:
+        head = {"warriors": entries, "rounds": result.rounds, "instructions": result.instructions}
+        drawn = {"settings": rules.as_json(settings), "seed": seed if positions is None else None}
+        print_json(head | drawn)
+        return
+    headings = ["name", "author", "wins", "losses", "ties", "points", *means]
+    rows = [[_shown(name, entry[name]) for name in headings] for entry in entries]
+    print_table(["warrior", *headings[1:]], rows)
+    drawn_from = f"seed {seed}" if positions is None else "places fixed"
+    print(f"{result.rounds} rounds, {drawn_from}; {rules.in_words(settings)}")
+    print(f"{result.instructions:,} instructions in {seconds:.2f} s")
 
-        print_json(_as_json(result, [source.file for source in sources], seed, positions, stats, by_score))
-    else:
-        _print(result, f"seed {seed}" if positions is None else "places fixed", seconds, stats, by_score)
 
-
-def koth_lines(result: Result) -> list[str]:
-    """What pMARS prints with -k: for two warriors wins and ties, otherwise the score, the rounds survived
+def _koth_lines(result: Result) -> list[str]:
+    """The output of pMARS with -k: for two warriors wins and ties, otherwise the score, the rounds survived
     with 1, 2, … survivors and the rounds lost. pMARS counts a warrior alone as surviving always."""
     if not result.rounds:
         return []
@@ -130,82 +143,29 @@ def _positions(
     fixed_series: bool,
     all_places: bool,
 ) -> Numbers | None:
-    from shoal.corewar.mars.placement import (
-        all_positions,
-        pmars_fixed_seed,
-        pmars_positions,
-        pmars_series_seed,
-    )
+    from shoal.corewar.mars import placement
 
     if (fixed_position is not None) + fixed_series + all_places > 1:
         raise ConfigError("-F, -f and -P exclude each other: give one of them")
     if all_places:
-        return all_positions(settings)
+        return placement.all_positions(settings)
     if fixed_position is not None:
-        seed = pmars_fixed_seed(settings, fixed_position)
+        seed = placement.pmars_fixed_seed(settings, fixed_position)
     elif fixed_series:
-        seed = pmars_series_seed(warriors)
+        seed = placement.pmars_series_seed(warriors)
     else:
         return None
-    return pmars_positions(settings, len(warriors), rounds, seed)
-
-
-def _order(result: Result, by_score: bool) -> list[int]:
-    order = list(range(len(result.warriors)))
-    standings = result.standings()
-    return sorted(order, key=lambda index: -standings[index].points) if by_score else order
+    return placement.pmars_positions(settings, len(warriors), rounds, seed)
 
 
 def _means(result: Result) -> dict[str, list[float]]:
     """Means over the rounds, per warrior."""
-    columns: dict[str, npt.NDArray[Any]] = {
-        "spawned": result.spawned,
-        "coverage": result.coverage,
-        "survival": result.survival,
-        "share": result.share,
-    }
+    columns = {name: getattr(result, name) for name in ("spawned", "coverage", "survival", "share")}
     return {
         name: numbers.mean(axis=0).tolist() if result.rounds else [0.0] * len(result.warriors)
         for name, numbers in columns.items()
     }
 
 
-def _as_json(
-    result: Result,
-    files: Sequence[str],
-    seed: int,
-    positions: Numbers | None,
-    stats: bool,
-    by_score: bool,
-) -> dict[str, Any]:
-    standings = result.standings()
-    means = _means(result) if stats else {}
-    warriors = []
-    for index in _order(result, by_score):
-        entry = asdict(standings[index]) | {"file": files[index], "digest": result.warriors[index].digest}
-        warriors.append(entry | {name: numbers[index] for name, numbers in means.items()})
-    return {
-        "warriors": warriors,
-        "rounds": result.rounds,
-        "instructions": result.instructions,
-        "settings": asdict(result.settings) | {"pspace": result.settings.pspace_size},
-        "seed": seed if positions is None else None,
-    }
-
-
-def _print(result: Result, places: str, seconds: float, stats: bool, by_score: bool) -> None:
-    from shoal.cli.output import print_table
-
-    standings = result.standings()
-    headings = ["warrior", "author", "wins", "losses", "ties", "points"]
-    means = _means(result) if stats else {}
-    rows = []
-    for index in _order(result, by_score):
-        one = standings[index]
-        row: list[object] = [one.name, one.author, one.wins, one.losses, one.ties, one.points]
-        for name, numbers in means.items():
-            row.append(f"{numbers[index]:.3f}" if name in ("survival", "share") else numbers[index])
-        rows.append(row)
-    print_table([*headings, *means], rows)
-    print(f"{result.rounds} rounds, {places}; {rules.in_words(result.settings)}")
-    print(f"{result.instructions:,} instructions in {seconds:.2f} s")
+def _shown(name: str, value: Any) -> Any:
+    return f"{value:.3f}" if name in ("survival", "share") else value

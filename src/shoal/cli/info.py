@@ -1,10 +1,11 @@
-"""`shoal info`: what is installed here, and how fast it is."""
+"""`shoal info`: versions and the speed of this installation."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from shoal.cli import options
+from shoal.cli.output import print_json
 
 SECONDS_OF_MEASURING = 0.3
 
@@ -14,20 +15,18 @@ def info(json: options.Json = False) -> None:
     import platform
 
     from shoal import __version__
-    from shoal.corewar.mars import engine
+    from shoal.corewar.mars import binding, engine
 
     facts: dict[str, Any] = {
         "version": __version__,
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "platform": platform.platform(),
-        "engine": engine.build(),
-        "library": str(engine.LIBRARY),
+        "engine": binding.build(),
+        "library": str(binding.LIBRARY),
         "cores": engine.usable_cores(),
-        "speed": round(million_instructions_per_second(), 1),
+        "speed": round(_million_instructions_per_second(), 1),
     }
     if json:
-        from shoal.cli.output import print_json
-
         print_json(facts)
         return
     for name, value in facts.items():
@@ -35,7 +34,7 @@ def info(json: options.Json = False) -> None:
         print(f"{name:<9} {value}{unit}")
 
 
-def million_instructions_per_second(seconds: float = SECONDS_OF_MEASURING) -> float:
+def _million_instructions_per_second() -> float:
     """Of one thread, over battles of two starter warriors that always have the same rounds."""
     from time import perf_counter
 
@@ -45,7 +44,7 @@ def million_instructions_per_second(seconds: float = SECONDS_OF_MEASURING) -> fl
     pair = [warriors["paper"], warriors["stoneimp"]]
     fight(pair, rounds=1, threads=1)  # the first call loads the library
     instructions, spent = 0, 0.0
-    while spent < seconds:
+    while spent < SECONDS_OF_MEASURING:
         started = perf_counter()
         instructions += fight(pair, rounds=20, threads=1).instructions
         spent += perf_counter() - started

@@ -1,8 +1,9 @@
-"""The options that set the rules of a battle, with pMARS's letters, and what they add up to."""
+"""The options that set the rules of a battle, with pMARS's letters, and the settings they add up to."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +11,11 @@ if TYPE_CHECKING:
     from shoal.corewar.settings import Settings
 
 MOST_ROUNDS = 1_000_000
+
+
+def _number(*letters: str, help: str) -> Any:
+    return typer.Option(*letters, metavar="N", help=help)
+
 
 Hill = Annotated[
     str,
@@ -19,25 +25,16 @@ Hill = Annotated[
         help="Rules of a hill: 94, 94nop, 94x, 88, lp, tiny, nano, multiwarrior or drq.",
     ),
 ]
-CoreSize = Annotated[int | None, typer.Option("-s", "--core-size", metavar="N", help="Size of the core.")]
-Cycles = Annotated[int | None, typer.Option("-c", "--cycles", metavar="N", help="Cycles until a tie.")]
-Processes = Annotated[
-    int | None, typer.Option("-p", "--processes", metavar="N", help="Most processes of a warrior.")
-]
-Length = Annotated[
-    int | None, typer.Option("-l", "--length", metavar="N", help="Most instructions of a warrior.")
-]
+CoreSize = Annotated[int | None, _number("-s", "--core-size", help="Size of the core.")]
+Cycles = Annotated[int | None, _number("-c", "--cycles", help="Cycles until a tie.")]
+Processes = Annotated[int | None, _number("-p", "--processes", help="Most processes of a warrior.")]
+Length = Annotated[int | None, _number("-l", "--length", help="Most instructions of a warrior.")]
 Distance = Annotated[
-    int | None,
-    typer.Option(
-        "-d", "--distance", metavar="N", help="Least distance of warriors; follows -l if not given."
-    ),
+    int | None, _number("-d", "--distance", help="Least distance of warriors; follows -l if not given.")
 ]
-PspaceSize = Annotated[
-    int | None, typer.Option("-S", "--pspace", metavar="N", help="Size of the P-space of each warrior.")
-]
+PspaceSize = Annotated[int | None, _number("-S", "--pspace", help="Size of the P-space of each warrior.")]
 Rules88 = Annotated[bool, typer.Option("-8", "--88", help="Accept only programs that keep to ICWS'88.")]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Random places come from this number.")]
+Seed = Annotated[int, _number("--seed", help="Random places come from this number.")]
 Threads = Annotated[
     int | None,
     typer.Option(
@@ -60,8 +57,7 @@ def settings_from(
     pspace: int | None = None,
     rules_88: bool = False,
 ) -> Settings:
-    """The hill's rules with what was given in their place. As in pMARS, a length without a distance sets
-    both."""
+    """The hill's rules, changed by the given options. As in pMARS, a length without a distance sets both."""
     from shoal.corewar import settings
 
     given = {
@@ -78,10 +74,12 @@ def settings_from(
 
 def in_words(settings: Settings) -> str:
     """The rules on one line."""
-    return (
-        f"core {settings.core_size}, cycles {settings.cycles}, processes {settings.processes}, "
-        f"length {settings.length}, distance {settings.distance}"
-        + (", ICWS'88" if settings.standard == "88" else "")
-        + (", no P-space" if settings.standard == "94nop" else "")
-        + (", the last survivor plays on" if settings.stop == "play-on" else "")
-    )
+    names = ("cycles", "processes", "length", "distance")
+    words = [f"core {settings.core_size}", *(f"{name} {getattr(settings, name)}" for name in names)]
+    words += ["ICWS'88"] * (settings.standard == "88") + ["no P-space"] * (settings.standard == "94nop")
+    words += ["the last survivor plays on"] * (settings.stop == "play-on")
+    return ", ".join(words)
+
+
+def as_json(settings: Settings) -> dict[str, Any]:
+    return asdict(settings) | {"pspace": settings.pspace_size}

@@ -1,6 +1,6 @@
-"""From what was typed to Redcode: a file, a folder, `-` for standard input, `@dwarf` for a starter warrior.
+"""From names on the command line to Redcode: a file, `-` for standard input, `@dwarf` for a starter.
 
-Reading is bounded, and whatever cannot be read is a ConfigError that names it.
+Reading is bounded, and a source that cannot be read is a ConfigError that names it.
 """
 
 from __future__ import annotations
@@ -9,8 +9,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from shoal.cli.output import note
 from shoal.errors import AssemblyError, ConfigError
 
 if TYPE_CHECKING:
@@ -18,12 +21,15 @@ if TYPE_CHECKING:
     from shoal.corewar.settings import Settings
     from shoal.corewar.warrior import Warrior
 
-FILES_HELP = "Redcode files; - is standard input, @NAME a starter warrior such as @dwarf."
+FILES = typer.Argument(
+    metavar="FILE", help="Redcode files; - is standard input, @NAME a starter warrior such as @dwarf."
+)
+Files = Annotated[list[str], FILES]
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Redcode and what it was called on the command line."""
+    """Redcode, and its name on the command line."""
 
     file: str
     content: bytes
@@ -31,20 +37,18 @@ class Source:
     def assemble(
         self, settings: Settings, *, warriors: int = 1, rounds: int = 1, lenient: bool = False
     ) -> Assembly:
-        """The program; an AssemblyError carries the name of the file."""
+        """The program, empty ones included as in pMARS; an AssemblyError carries the name of the file."""
         from shoal.corewar.redcode import assemble_with_warnings
 
         try:
             return assemble_with_warnings(
-                self.content, settings, warriors=warriors, rounds=rounds, lenient=lenient
+                self.content, settings, warriors=warriors, rounds=rounds, lenient=lenient, allow_empty=True
             )
         except AssemblyError as error:
             raise AssemblyError(error.problems, self.file) from error
 
     def fighter(self, settings: Settings, *, warriors: int = 1, rounds: int = 1) -> Warrior:
         """The program, called by its file where it has no name of its own."""
-        from shoal.cli.output import note
-
         warrior = self.assemble(settings, warriors=warriors, rounds=rounds).warrior
         if not warrior.code:
             note(f"{self.file}: no instructions: it dies in its first cycle")
@@ -52,7 +56,7 @@ class Source:
 
 
 def read_all(names: Sequence[str]) -> list[Source]:
-    """The sources in the order in which they were named."""
+    """The sources in the order of their names."""
     refuse_stdin_twice(names)
     return [read(name) for name in names]
 
@@ -64,16 +68,17 @@ def read(name: str) -> Source:
 
     if not name:
         raise ConfigError("a name is empty: name a file, or a starter warrior such as @dwarf")
-    if name == "-" and sys.stdin is None:
-        raise ConfigError("standard input (-) is closed: name a file")
-    if name == "-":
-        return _checked("standard input", sys.stdin.buffer.read(SOURCE_SIZE + 1), SOURCE_SIZE)
     path = Path(name)
     try:
-        if name.startswith("@") and not path.exists():
-            return Source(name, starter_source(name[1:]).encode())
-        with path.open("rb") as file:
-            return _checked(name, file.read(SOURCE_SIZE + 1), SOURCE_SIZE)
+        if name == "-":
+            if sys.stdin is None:
+                raise ConfigError("standard input (-) is closed: name a file")
+            name, content = "standard input", sys.stdin.buffer.read(SOURCE_SIZE + 1)
+        elif name.startswith("@") and not path.exists():
+            content = starter_source(name[1:]).encode()
+        else:
+            with path.open("rb") as file:
+                content = file.read(SOURCE_SIZE + 1)
     except IsADirectoryError:
         raise ConfigError(f"{name} is a folder: name the files in it") from None
     except FileNotFoundError:
@@ -81,10 +86,15 @@ def read(name: str) -> Source:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ConfigError(f"{name} cannot be read: {reason}") from None
+    if b"\0" in content:
+        raise ConfigError(f"{name} is a binary file: give Redcode text")
+    if len(content) > SOURCE_SIZE:
+        raise ConfigError(f"{name} is larger than {SOURCE_SIZE} bytes: no warrior needs that much")
+    return Source(name, content)
 
 
 def in_folder(name: str) -> list[str]:
-    """The .red files of a folder in alphabetical order; anything else is returned as it is."""
+    """The .red files of a folder in alphabetical order; any other name is returned as it is."""
     path = Path(name)
     if not name:
         raise ConfigError("an empty name: name a folder of warriors or files")
@@ -105,11 +115,3 @@ def in_folder(name: str) -> list[str]:
 def refuse_stdin_twice(names: Sequence[str]) -> None:
     if names.count("-") > 1:
         raise ConfigError("standard input (-) is named twice and can be read only once: save it as a file")
-
-
-def _checked(name: str, content: bytes, most: int) -> Source:
-    if b"\0" in content:
-        raise ConfigError(f"{name} is a binary file: give Redcode text")
-    if len(content) > most:
-        raise ConfigError(f"{name} is larger than {most} bytes: no warrior needs that much")
-    return Source(name, content)

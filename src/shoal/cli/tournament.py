@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli import options, rules
+from shoal.cli import NOT_A_PROGRAM, options, rules
+from shoal.cli.output import clean, note, print_json, print_table
 from shoal.cli.rules import MOST_ROUNDS
-from shoal.errors import ConfigError
+from shoal.cli.sources import in_folder, read, refuse_stdin_twice
+from shoal.errors import AssemblyError, ConfigError
 
 if TYPE_CHECKING:
     from shoal.corewar.settings import Settings
@@ -68,40 +70,27 @@ def tournament(
       shoal tournament warriors/ --challenger mine.red
       shoal tournament candidates/ --against benchmark/
     """
-    from shoal.cli.sources import refuse_stdin_twice
-    from shoal.corewar import tournament as library
+    from shoal.corewar.tournament import benchmark, round_robin
+    from shoal.corewar.warriors import starter_names
 
     if challenger is not None and against is not None:
         raise ConfigError("--challenger and --against exclude each other: give one of them")
     refuse_stdin_twice([*(files or ()), challenger or "", str(against or "")])
     settings = rules.settings_from(hill)
-    names, warriors = _load(files or _starters(), settings, rounds)
+    names, warriors = _load(files or [f"@{name}" for name in starter_names()], settings, rounds)
     opponents = warriors
+    if challenger is not None:
+        same = os.path.realpath(challenger)
+        opponents = [one for name, one in zip(names, warriors, strict=True) if os.path.realpath(name) != same]
+        names, warriors = [challenger], [read(challenger).fighter(settings, warriors=2, rounds=rounds)]
+    elif against is not None:
+        _, opponents = _load([str(against)], settings, rounds)
     with _progress() as progress:
-        if challenger is not None:
-            from shoal.cli.sources import read
-
-            opponents = _without(challenger, names, warriors)
-            one = read(challenger).fighter(settings, warriors=2, rounds=rounds)
-            table = library.challenge(
-                one, opponents, settings, rounds, seed=seed, threads=threads, progress=progress
-            )
-            names, warriors = [challenger], [one]
-        elif against is not None:
-            _, opponents = _load([str(against)], settings, rounds)
-            table = library.benchmark(
-                warriors, opponents, settings, rounds, seed=seed, threads=threads, progress=progress
-            )
+        how: Any = {"seed": seed, "threads": threads, "progress": progress}
+        if challenger is None and against is None:
+            table = round_robin(warriors, settings, rounds, self_fights=self_fights, **how)
         else:
-            table = library.round_robin(
-                warriors,
-                settings,
-                rounds,
-                seed=seed,
-                self_fights=self_fights,
-                threads=threads,
-                progress=progress,
-            )
+            table = benchmark(warriors, opponents, settings, rounds, **how)
     if json:
         _print_json(table, names, opponents, settings)
         return
@@ -111,22 +100,11 @@ def tournament(
     print(f"{len(table.pairings)} battles of {rounds} rounds, seed {seed}; {rules.in_words(settings)}")
 
 
-def _starters() -> list[str]:
-    from shoal.corewar.warriors import starter_names
-
-    return [f"@{name}" for name in starter_names()]
-
-
 def _load(files: list[str], settings: Settings, rounds: int) -> tuple[list[str], list[Warrior]]:
     """The programs that assemble, with their files' names; one line about each of the others.
 
     A file of a folder that cannot be read is left out too; one that was named itself is an error.
     """
-    from shoal.cli import NOT_A_PROGRAM
-    from shoal.cli.output import note
-    from shoal.cli.sources import in_folder, read
-    from shoal.errors import AssemblyError
-
     chosen = [(name, file) for name in files for file in in_folder(name)]
     names: list[str] = []
     warriors: list[Warrior] = []
@@ -149,12 +127,6 @@ def _load(files: list[str], settings: Settings, rounds: int) -> tuple[list[str],
     return names, warriors
 
 
-def _without(file: str, names: list[str], warriors: list[Warrior]) -> list[Warrior]:
-    """All warriors but the one of this file."""
-    same = os.path.realpath(file)
-    return [warrior for name, warrior in zip(names, warriors, strict=True) if os.path.realpath(name) != same]
-
-
 @contextmanager
 def _progress() -> Iterator[Progress | None]:
     """A bar on standard error once two seconds have passed; nothing where that is no terminal."""
@@ -166,14 +138,8 @@ def _progress() -> Iterator[Progress | None]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    bar = Progress(
-        TextColumn("battles"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
+    columns = (TextColumn("battles"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task("battles")
     started = monotonic()
 
@@ -189,48 +155,36 @@ def _progress() -> Iterator[Progress | None]:
 
 
 def _print_json(table: Table, names: list[str], opponents: list[Warrior], settings: Settings) -> None:
-    from shoal.cli.output import print_json
-
+    pairings = [
+        asdict(one) | {"opponent": opponents[one.second].name, "score": one.score} for one in table.pairings
+    ]
     print_json(
         {
             "rows": [asdict(row) | {"file": names[row.index]} for row in table.rows],
-            "pairings": [
-                asdict(one) | {"opponent": opponents[one.second].name, "score": one.score}
-                for one in table.pairings
-            ],
+            "pairings": pairings,
             "rounds": table.rounds,
             "seed": table.seed,
-            "settings": asdict(settings) | {"pspace": settings.pspace_size},
+            "settings": rules.as_json(settings),
         }
     )
 
 
 def _print(table: Table, opponents: list[Warrior], *, one_against_all: bool) -> None:
-    from shoal.cli.output import print_table
+    def figures(one: Any) -> list[object]:
+        return [one.wins, one.losses, one.ties, one.points, one.score]
 
+    headings = ["author", "W", "L", "T", "points", "score"]
     if one_against_all:
-        rows: list[list[object]] = [
-            [warrior.name, warrior.author, one.wins, one.losses, one.ties, one.points, one.score]
-            for one in table.pairings
-            for warrior in (opponents[one.second],)
-        ]
-        total = table.rows[0]
-        rows.append(["all", "", total.wins, total.losses, total.ties, total.points, total.score])
-        print_table(["opponent", "author", "W", "L", "T", "points", "score"], rows)
-        return
-    print_table(
-        ["rank", "warrior", "author", "W", "L", "T", "points", "score"],
-        [
-            [row.rank, row.name, row.author, row.wins, row.losses, row.ties, row.points, row.score]
-            for row in table.rows
-        ],
-    )
+        met = [(opponents[one.second], one) for one in table.pairings]
+        rows = [[warrior.name, warrior.author, *figures(one)] for warrior, one in met]
+        print_table(["opponent", *headings], [*rows, ["all", "", *figures(table.rows[0])]])
+    else:
+        rows = [[row.rank, row.name, row.author, *figures(row)] for row in table.rows]
+        print_table(["rank", "warrior", *headings], rows)
 
 
 def _print_matrix(table: Table, warriors: list[Warrior], opponents: list[Warrior]) -> None:
     """Row against column: the row's score, rounded."""
-    from shoal.cli.output import clean, note, print_table
-
     if max(len(warriors), len(opponents)) > MOST_IN_MATRIX:
         note(f"no matrix: it is shown for up to {MOST_IN_MATRIX} warriors")
         return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli import rules
-from shoal.cli.sources import FILES_HELP
+from shoal.cli.sources import FILES
 from shoal.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ MOST_RECORDING_BYTES = 64 << 20
 
 
 def watch(
-    files: Annotated[list[str] | None, typer.Argument(metavar="FILE", help=FILES_HELP)] = None,
+    files: Annotated[list[str] | None, FILES] = None,
     hill: rules.Hill = "94",
     core_size: rules.CoreSize = None,
     cycles: rules.Cycles = None,

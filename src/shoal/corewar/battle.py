@@ -1,11 +1,10 @@
-"""Battles: some warriors, some rounds, and what came out of them, in the terms of hills and of DRQ.
+"""Battles: some warriors, some rounds, and their results in the terms of hills and of DRQ.
 
     from shoal.corewar import assemble, fight
     result = fight([assemble(imp), assemble(dwarf)], rounds=100, seed=1)
     print(result.standings())
 
-`fight` plays one battle; `fight_all` plays many at once on all cores, which is how a candidate meets
-its opponents.
+`fight` plays one battle; `fight_all` plays many at once on all cores.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.corewar.mars import engine
-from shoal.corewar.mars.engine import Counts, Numbers, Series
+from shoal.corewar.mars.binding import Counts, Numbers, Series
 from shoal.corewar.mars.placement import random_positions
-from shoal.corewar.settings import Settings
+from shoal.corewar.settings import Settings, whole_number
 from shoal.corewar.warrior import Warrior
 from shoal.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How one warrior did. `survived[k]` counts the rounds that it ended alive with k others.
+    """One warrior's results. `survived[k]` counts the rounds that it ended alive with k others.
 
     `wins` are rounds it ended alive and alone, `ties` those with others, `losses` those it died in.
-    `points` is what hills count: (W * W - 1) // S for each round survived, with W warriors and S
+    `points` are those of hills: (W * W - 1) // S for each round survived, with W warriors and S
     survivors; for two warriors that is 3 for a win and 1 for a tie.
     """
 
@@ -66,7 +65,7 @@ class Result:
 
     @cached_property
     def alive(self) -> npt.NDArray[np.bool_]:
-        """Who had a process at the end of the round."""
+        """Whether the warrior had a process at the end of the round."""
         return self.counts.processes > 0
 
     @cached_property
@@ -77,8 +76,8 @@ class Result:
 
     @cached_property
     def survived_cycles(self) -> npt.NDArray[np.int64]:
-        """After how many cycles the warrior still had a process. Who lives at the end of a round that
-        stopped at the decision counts as living through all cycles."""
+        """Cycles after which the warrior still had a process. A warrior that lives when a round stops at the
+        decision counts as living through all cycles."""
         executed = self.counts.executed.astype(np.int64)
         return np.where(self.alive, self.settings.cycles, np.maximum(executed - 1, 0))
 
@@ -94,10 +93,9 @@ class Result:
 
         It lies between 0 and N, and 1 is an even share. Exact where `settings.stop` is "play-on".
         """
-        survived = self.survived_cycles
-        warriors = survived.shape[1]
-        order = np.argsort(survived, axis=1, kind="stable")
-        ends = np.take_along_axis(survived, order, axis=1)
+        warriors = len(self.warriors)
+        order = np.argsort(self.survived_cycles, axis=1, kind="stable")
+        ends = np.take_along_axis(self.survived_cycles, order, axis=1)
         spans = np.diff(ends, axis=1, prepend=0)
         earned = np.cumsum(spans / np.arange(warriors, 0, -1), axis=1)
         share: npt.NDArray[np.float64] = np.empty_like(earned)
@@ -112,8 +110,8 @@ class Result:
 
     @property
     def coverage(self) -> Numbers:
-        """Distinct addresses that executing queued a process at (DRQ's memory coverage): the start counts
-        once a process comes back to it."""
+        """Distinct addresses at which a process was queued (DRQ's memory coverage). The start counts once a
+        process comes back to it."""
         if self.counts.coverage is None:
             raise ConfigError("coverage was not counted: fight with statistics=True")
         return self.counts.coverage
@@ -124,22 +122,12 @@ class Result:
         survivors = self.alive.sum(axis=1)
         standings = []
         for index, warrior in enumerate(self.warriors):
-            with_others = np.bincount(survivors[self.alive[:, index]], minlength=warriors + 1)[1:]
-            survived = tuple(int(count) for count in with_others)
-            standings.append(
-                Standing(
-                    name=warrior.name,
-                    author=warrior.author,
-                    wins=survived[0],
-                    ties=sum(survived[1:]),
-                    losses=self.rounds - sum(survived),
-                    points=sum(
-                        count * ((warriors * warriors - 1) // others)
-                        for others, count in enumerate(survived, start=1)
-                    ),
-                    survived=survived,
-                )
-            )
+            counts = np.bincount(survivors[self.alive[:, index]], minlength=warriors + 1)
+            wins, *ties = survived = tuple(counts[1:].tolist())
+            losses = self.rounds - sum(survived)
+            points = sum(count * ((warriors**2 - 1) // alive) for alive, count in enumerate(survived, 1))
+            name, author = warrior.name, warrior.author
+            standings.append(Standing(name, author, wins, sum(ties), losses, points, survived))
         return standings
 
 
@@ -153,8 +141,8 @@ def fight(
     statistics: bool = False,
     threads: int | None = None,
 ) -> Result:
-    """Plays one battle. Places come from `seed`, or are given: one row per round, one number per warrior;
-    given ones are taken as they are, whatever the distance.
+    """Plays one battle. Places come from `seed`, or from `positions`: one row per round, one number per
+    warrior, taken as they are, whatever the distance.
 
     The same arguments give the same result, whatever `threads` is. `statistics` adds coverage.
     """
@@ -177,9 +165,7 @@ def fight_all(
     two candidates that meet the same opponents meet them under the same conditions."""
     if not isinstance(settings, Settings):
         raise ConfigError(f"settings is {settings!r}: give a Settings, or hill(NAME) for the rules of a hill")
-    for name, value in (("rounds", rounds), ("seed", seed)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer):
-            raise ConfigError(f"{name} is {value!r}: give a whole number")
+    rounds, seed = whole_number("rounds", rounds), whole_number("seed", seed)
     for warrior in (warrior for warriors in battles for warrior in warriors):
         if not isinstance(warrior, Warrior):
             raise ConfigError(f"{warrior!r} is not a warrior: assemble its source first")
@@ -203,7 +189,7 @@ def fight_all(
 
 
 def as_positions(positions: npt.ArrayLike) -> Numbers:
-    """A table of places of one's own, checked as far as that needs no core."""
+    """A caller's table of places, checked as far as that needs no core."""
     try:
         array = np.asarray(positions)
     except ValueError:

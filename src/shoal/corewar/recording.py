@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -20,9 +20,9 @@ import numpy.typing as npt
 from shoal.corewar.battle import as_positions
 from shoal.corewar.instruction import Instruction
 from shoal.corewar.mars import engine
-from shoal.corewar.mars.engine import Numbers, Series
+from shoal.corewar.mars.binding import Numbers, Series, decode
 from shoal.corewar.mars.placement import random_positions
-from shoal.corewar.settings import Settings
+from shoal.corewar.settings import MAX_WARRIORS, Settings, whole_number
 from shoal.corewar.warrior import Warrior
 from shoal.errors import ConfigError, RunError
 
@@ -30,6 +30,8 @@ MAGIC = b"shoal-recording-1\n"
 MOST_HEADER_BYTES = 1 << 20
 MOST_STORED_BYTES = MOST_HEADER_BYTES + 1 + 4 * engine.MOST_EVENTS
 NOBODY = -1
+_DAMAGE = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
+"""Errors by which Python answers a header that somebody made up."""
 
 
 class Event(IntEnum):
@@ -84,62 +86,30 @@ class Recording:
 
     def select(self, kind: Event) -> npt.NDArray[np.int64]:
         """Rows of (cycle, warrior, address) of all events of one kind."""
-        chosen = self.kind == kind
-        return np.stack(
-            [
-                self.cycle[chosen],
-                self.warrior[chosen].astype(np.int64),
-                self.address[chosen].astype(np.int64),
-            ],
-            axis=1,
-        )
+        columns = (self.cycle, self.warrior, self.address)
+        return np.stack([column[self.kind == kind].astype(np.int64) for column in columns], axis=1)
 
     def deaths(self) -> dict[int, int]:
-        """The cycle in which each warrior that died did so."""
+        """The cycle in which each dead warrior died."""
         return {int(warrior): int(cycle) for cycle, warrior, _ in self.select(Event.WARRIOR_DIES)}
 
     def owners(self) -> npt.NDArray[np.int16]:
-        """Who last wrote or executed each cell before the first step: the warrior loaded there."""
+        """The warrior that is loaded in each cell before the first step, or NOBODY."""
         owners = np.full(self.settings.core_size, NOBODY, dtype=np.int16)
         for index, (position, length) in enumerate(zip(self.positions, self.lengths, strict=True)):
             owners[(position + np.arange(length)) % self.settings.core_size] = index
         return owners
 
-    def frames(self, every: int) -> Iterator[tuple[int, npt.NDArray[np.int16]]]:
-        """(cycles done, who touched each cell last) before the round, then after each `every` cycles and
-        at the end. The array is the same object each time, brought up to date."""
-        if every < 1:
-            raise ConfigError(f"a frame every {every} cycles: give 1 or more")
-        owners = self.owners()
-        yield 0, owners
-        touching = (self.kind == Event.EXECUTE) | (self.kind == Event.WRITE)
-        cycles = int(self.cycle.max()) + 1 if len(self.events) else 0
-        # Warriors move in turn, so cycles never run backwards over the events by more than one.
-        bounds = np.searchsorted(np.maximum.accumulate(self.cycle), np.arange(every, cycles + every, every))
-        start = 0
-        for number, end in enumerate(bounds, start=1):
-            part = slice(start, int(end))
-            chosen = touching[part]
-            owners[self.address[part][chosen]] = self.warrior[part][chosen]
-            start = int(end)
-            yield min(number * every, cycles), owners
-
     def to_bytes(self) -> bytes:
         """The stored form; `from_bytes` reads it back."""
-        header = {
-            "settings": asdict(self.settings),
-            "names": self.names,
-            "positions": self.positions,
-            "lengths": self.lengths,
-            "first_mover": self.first_mover,
-        }
+        names = ("names", "positions", "lengths", "first_mover")
+        header = {"settings": asdict(self.settings)} | {name: getattr(self, name) for name in names}
         line = json.dumps(header).encode()
         if len(line) > MOST_HEADER_BYTES:
             raise RunError(
                 f"the names of the warriors take {len(line)} bytes: shorten them to store the recording"
             )
-        body = line + b"\n" + self.events.astype("<u4").tobytes()
-        return MAGIC + zlib.compress(body, 6)
+        return MAGIC + zlib.compress(line + b"\n" + self.events.astype("<u4").tobytes(), 6)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Recording:
@@ -165,33 +135,25 @@ class Recording:
             )
             recording._check()
             return recording
-        except (
-            ValueError,
-            TypeError,
-            KeyError,
-            AttributeError,
-            RecursionError,
-            OverflowError,
-            zlib.error,
-            ConfigError,
-        ) as error:
+        except (*_DAMAGE, zlib.error, ConfigError) as error:
             raise RunError(f"not a recording of a round: {error}") from error
 
     def _check(self) -> None:
         warriors, size = len(self.names), self.settings.core_size
         if not 0 <= self.first_mover < warriors:
             raise ValueError("its first mover is none of its warriors")
-        if not 1 <= warriors <= 64 or len(self.positions) != warriors or len(self.lengths) != warriors:
+        if (
+            not 1 <= warriors <= MAX_WARRIORS
+            or len(self.positions) != warriors
+            or len(self.lengths) != warriors
+        ):
             raise ValueError("its warriors and positions do not fit together")
         if not all(0 <= position < size for position in self.positions):
             raise ValueError("a position is outside of the core")
         if not all(0 <= length <= size for length in self.lengths):
             raise ValueError("a warrior is longer than the core")
-        if len(self.events) and (
-            int(self.kind.max()) > max(Event)
-            or int(self.warrior.max()) >= warriors
-            or int(self.address.max()) >= size
-        ):
+        most = ((self.kind, len(Event)), (self.warrior, warriors), (self.address, size))
+        if any(len(column) and int(column.max()) >= bound for column, bound in most):
             raise ValueError("an event names a kind, a warrior or an address that does not exist")
 
 
@@ -215,7 +177,7 @@ def record(
         tuple(warrior.name for warrior in warriors),
         tuple(int(place) for place in series.positions[0]),
         tuple(len(warrior) for warrior in warriors),
-        int(round_number) % len(warriors),
+        series.first_round % len(warriors),
         found.events,
     )
 
@@ -241,9 +203,7 @@ def snapshot(
     """The round that `record` records, as it stands after `steps` instructions."""
     series = _series(warriors, settings, seed, round_number, positions)
     found = engine.record(series, settings, steps=steps, events_wanted=False)
-    return Snapshot(
-        engine.decode(found.core), found.queues, tuple(int(count) for count in found.counts.executed[0])
-    )
+    return Snapshot(decode(found.core), found.queues, tuple(int(count) for count in found.counts.executed[0]))
 
 
 def _series(
@@ -253,10 +213,9 @@ def _series(
     round_number: int,
     positions: Sequence[int] | None,
 ) -> Series:
-    if isinstance(round_number, bool) or not isinstance(round_number, int | np.integer) or round_number < 0:
-        raise ConfigError(f"round_number is {round_number!r}: give a whole number from 0")
+    first_round = whole_number("round_number", round_number, 0)
     if positions is None:
-        places = random_positions(settings, len(warriors), 1, seed, first_round=int(round_number))
+        places = random_positions(settings, len(warriors), 1, seed, first_round=first_round)
     else:
         places = as_positions([positions])
-    return Series(tuple(warriors), places, int(round_number))
+    return Series(tuple(warriors), places, first_round)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Literal
 
 from shoal.errors import ConfigError
@@ -16,12 +17,22 @@ MAX_CYCLES = 100_000_000
 MAX_PROCESSES = 1_000_000
 
 
+def whole_number(name: str, value: object, least: int | None = None, most: int | None = None) -> int:
+    """`value` as an int, numpy's numbers included; ConfigError unless it is whole and within its bounds."""
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        number = int(value)
+        if (least is None or least <= number) and (most is None or number <= most):
+            return number
+    bounds = ("" if least is None else f" from {least}") + ("" if most is None else f" to {most}")
+    raise ConfigError(f"{name} is {value!r}: give a whole number{bounds}")
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Rules of a battle; the defaults are those of the '94 hills and of DRQ (Digital Red Queen).
 
-    `pspace` is the number of P-space cells, by default a sixteenth of the core, or as pMARS does where
-    16 is not a divisor of it: the core size divided by its largest divisor up to 16.
+    `pspace` is the number of P-space cells. By default it is what pMARS takes: the core size divided by its
+    largest divisor up to 16, mostly a sixteenth of the core.
     `stop` says when a round ends: at the "decision" (fewer than two warriors live, as pMARS and
     every hill do), or "play-on" until the cycles are used up or nobody lives (as DRQ does).
     `standard` is the language that programs must keep to: "94" is ICWS'94 with pMARS's extensions,
@@ -44,10 +55,13 @@ class Settings:
             ("processes", 1, MAX_PROCESSES),
             ("length", 0, MAX_CORE_SIZE),
             ("distance", 0, MAX_CORE_SIZE),
+            ("pspace", 1, MAX_CORE_SIZE),
         ):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise ConfigError(f"{name} is {value!r}: give a whole number from {least} to {most}")
+            if name != "pspace" or value is not None:
+                object.__setattr__(self, name, whole_number(name, value, least, most))
+        if self.pspace is not None and self.pspace > self.core_size:
+            raise ConfigError(f"pspace is {self.pspace}: give at most the core size, {self.core_size}")
         if self.length > self.core_size:
             raise ConfigError(
                 f"length {self.length} is more than the core size {self.core_size}: "
@@ -55,16 +69,8 @@ class Settings:
             )
         if self.distance < self.length:
             raise ConfigError(
-                f"distance {self.distance} is less than length {self.length}, so that warriors could "
-                f"overlap: raise the distance to {self.length} or more"
-            )
-        if self.pspace is not None and (
-            isinstance(self.pspace, bool)
-            or not isinstance(self.pspace, int)
-            or not 1 <= self.pspace <= self.core_size
-        ):
-            raise ConfigError(
-                f"pspace is {self.pspace!r}: give a whole number from 1 to the core size {self.core_size}"
+                f"distance {self.distance} is less than length {self.length}, so warriors could overlap: "
+                f"raise the distance to {self.length} or more"
             )
         if self.stop not in ("decision", "play-on"):
             raise ConfigError(f'stop is {self.stop!r}: give "decision" or "play-on"')
@@ -84,9 +90,8 @@ class Settings:
         distance = max(1, self.distance)
         if warriors * distance > self.core_size:
             raise ConfigError(
-                f"{warriors} warriors at distance {distance} need a core of "
-                f"{warriors * distance} cells, and it has {self.core_size}: "
-                "use fewer warriors, a smaller distance or a larger core"
+                f"{warriors} warriors at distance {distance} need a core of {warriors * distance} cells, and "
+                f"it has {self.core_size}: use fewer warriors, a smaller distance or a larger core"
             )
 
 
@@ -106,11 +111,10 @@ HILLS: dict[str, Settings] = {
 
 def hill(name: str, **changes: object) -> Settings:
     """The rules of a hill, with single values changed: `hill("nano", cycles=1600)`."""
-    try:
-        settings = HILLS[str(name).lower()]
-    except KeyError:
-        raise ConfigError(f"no hill is called {name!r}: known are {', '.join(HILLS)}") from None
+    settings = HILLS.get(str(name).lower())
+    if settings is None:
+        raise ConfigError(f"no hill is called {name!r}: known are {', '.join(HILLS)}")
     try:
         return replace(settings, **changes)  # type: ignore[arg-type]
     except TypeError as error:
-        raise ConfigError(f"hill {name!r} cannot be changed so: {error}") from None
+        raise ConfigError(f"hill {name!r} has no such setting: {error}") from None

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations, combinations_with_replacement, product
 
 from shoal.corewar.battle import fight_all
 from shoal.corewar.settings import Settings
@@ -101,15 +102,12 @@ def round_robin(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Table:
-    """Every pair meets once. With `self_fights` each also meets a copy of itself, and what the first
-    copy achieves counts."""
+    """Every pair meets once. With `self_fights` each also meets a copy of itself, and the first copy's
+    results count."""
     if len(warriors) < (1 if self_fights else 2):
         raise ConfigError(f"a round robin of {len(warriors)} warriors: give two or more")
-    pairs = [
-        (first, second)
-        for first in range(len(warriors))
-        for second in range(first if self_fights else first + 1, len(warriors))
-    ]
+    together = combinations_with_replacement if self_fights else combinations
+    pairs = list(together(range(len(warriors)), 2))
     pairings = _play(warriors, warriors, pairs, settings, rounds, seed, threads, progress)
     seen = [*pairings, *(one.reversed() for one in pairings if one.first != one.second)]
     return Table(_rows(warriors, seen), tuple(pairings), rounds, seed)
@@ -131,7 +129,7 @@ def benchmark(
         raise ConfigError(
             f"{len(challengers)} challengers against {len(opponents)} opponents: give at least one of each"
         )
-    pairs = [(first, second) for first in range(len(challengers)) for second in range(len(opponents))]
+    pairs = list(product(range(len(challengers)), range(len(opponents))))
     pairings = _play(challengers, opponents, pairs, settings, rounds, seed, threads, progress)
     return Table(_rows(challengers, pairings), tuple(pairings), rounds, seed)
 
@@ -167,13 +165,8 @@ def _play(
         progress(0, len(pairs))
     for start in range(0, len(pairs), part):
         some = pairs[start : start + part]
-        results = fight_all(
-            [(firsts[first], seconds[second]) for first, second in some],
-            settings,
-            rounds,
-            seed=seed,
-            threads=threads,
-        )
+        battles = [(firsts[first], seconds[second]) for first, second in some]
+        results = fight_all(battles, settings, rounds, seed=seed, threads=threads)
         for (first, second), result in zip(some, results, strict=True):
             one, other = result.standings()
             pairings.append(Pairing(first, second, one.wins, one.losses, one.ties, other.wins))
@@ -182,28 +175,26 @@ def _play(
     return pairings
 
 
+_SUMMED = ("wins", "losses", "ties", "opponent_wins")
+
+
 def _rows(warriors: Sequence[Warrior], seen: Sequence[Pairing]) -> tuple[Row, ...]:
     own: list[list[Pairing]] = [[] for _ in warriors]
     for pairing in seen:
         own[pairing.first].append(pairing)
-    points = [sum(pairing.points for pairing in pairings) for pairings in own]
-    order = sorted(range(len(warriors)), key=lambda index: -points[index])
-    rows = []
-    for index in order:
-        rounds = sum(pairing.rounds for pairing in own[index])
-        rows.append(
-            Row(
-                rank=1 + sum(other > points[index] for other in points),
-                index=index,
-                name=warriors[index].name,
-                author=warriors[index].author,
-                battles=len(own[index]),
-                rounds=rounds,
-                wins=sum(pairing.wins for pairing in own[index]),
-                losses=sum(pairing.losses for pairing in own[index]),
-                ties=sum(pairing.ties for pairing in own[index]),
-                points=points[index],
-                score=100 * points[index] / rounds if rounds else 0.0,
-            )
+    # The sum of a warrior's battles is again a pairing, with points and a score.
+    sums = [
+        Pairing(index, -1, *(sum(getattr(one, name) for one in own[index]) for name in _SUMMED))
+        for index in range(len(warriors))
+    ]
+    return tuple(
+        Row(
+            rank=1 + sum(other.points > one.points for other in sums),
+            index=one.first,
+            name=warriors[one.first].name,
+            author=warriors[one.first].author,
+            battles=len(own[one.first]),
+            **{name: getattr(one, name) for name in ("rounds", "wins", "losses", "ties", "points", "score")},
         )
-    return tuple(rows)
+        for one in sorted(sums, key=lambda one: -one.points)
+    )

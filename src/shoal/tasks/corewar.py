@@ -94,8 +94,6 @@ class BeatWarrior:
             warrior = assemble(_without_fences(answer), self._settings, lenient=True)
         except AssemblyError:
             return 0.0
-        if not warrior.code:
-            return 0.0
         rounds, tie = self.parameters["rounds"], self.parameters["tie"]
         results = fight_all(
             [[warrior, opponent] for opponent in opponents], self._settings, rounds, seed=seed, threads=1
@@ -155,12 +153,9 @@ def _opponent(text: str, settings: Settings) -> Warrior:
 
 def _assembled(where: str, source: str, settings: Settings) -> Warrior:
     try:
-        warrior = assemble(source, settings, lenient=True)
+        return assemble(source, settings, lenient=True)
     except AssemblyError as error:
         raise TaskError(f"task corewar:beat: {where}: {error}") from None
-    if not warrior.code:
-        raise TaskError(f"task corewar:beat: {where}: a program without instructions")
-    return warrior
 
 
 @lru_cache(maxsize=len(HILLS))

@@ -1,2 +1,2 @@
-"""The simulator: a C engine (engine.py), where warriors stand (placement.py), and the specification
-in plain Python (reference.py) that the engine is tested against."""
+"""The simulator: the C engine and its wall (binding.py), playing on it (engine.py), the places of warriors
+(placement.py), and the specification in plain Python (reference.py)."""

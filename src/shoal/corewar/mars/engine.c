@@ -1,9 +1,9 @@
 /* Shoal's MARS: plays rounds of Core War. No global state, no allocation while a round is played, and
  * nothing here calls back into Python, so that callers release the interpreter lock and use threads.
  *
- * semantics.h says what an instruction does, loop.h how the time is spent, and this file what a round
- * and a series of rounds are. All numbers that come in are checked by the caller (engine.py); what is
- * checked here again is what would otherwise touch memory outside the core.
+ * semantics.h says what an instruction does, loop.h is the hot loop, placement.h draws places, and this file
+ * holds rounds, series of rounds and recordings. The caller (binding.py) checks all numbers; those that could
+ * touch memory outside the core are checked here again.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -34,8 +34,8 @@
 
 /* ---------------------------------------------------------------- instructions and their handlers */
 
-/* Many codes do the same thing: a comparison of opcodes is the only place where they differ. Maps a code
- * to the one that stands for all of its kind in hot_codes.h. */
+/* Many codes do the same thing, and differ only where whole cells are compared. Maps a code to the one that
+ * stands for all of its kind in hot_codes.h. */
 static unsigned representative(unsigned op, unsigned mod, unsigned am, unsigned bm) {
   if (op == CMP) op = SEQ;
   switch (op) {
@@ -122,7 +122,7 @@ struct arena {
 #define LOOP LOOP_MANY
 #include "loop.h"
 
-/* Marks what was queued since the chunk began. */
+/* Marks the addresses queued since the chunk began. */
 static void mark_seen(struct fighter *f, ptrdiff_t stride) {
   uint8_t *const seen = f->seen;
   const uint16_t *p = f->pushed;
@@ -288,7 +288,10 @@ static void load(struct arena *arena, const struct battle *battle, const uint32_
     const uint16_t swap = arena->queues[0];
     arena->queues[0] = arena->queues[1];
     arena->queues[1] = swap;
-    for (uint32_t k = 0; k < 2; k++) arena->living[k]->head = arena->queues + k, arena->living[k]->tail = arena->queues + k + 2;
+    for (uint32_t k = 0; k < 2; k++) {
+      arena->living[k]->head = arena->queues + k;
+      arena->living[k]->tail = arena->queues + k + 2;
+    }
   }
 }
 
@@ -300,7 +303,7 @@ static uint32_t count_seen(const struct fighter *f, uint32_t size) {
   return count;
 }
 
-/* Everything a call needs, in one block that is freed at once. */
+/* The memory of one call. */
 struct scratch {
   struct arena arena;
   uint16_t *pspace, *last_results;
@@ -309,7 +312,7 @@ struct scratch {
 static void release(struct scratch *s) {
   if (!s) return;
   free(s->arena.core);
-  free(s->arena.queues < s->arena.spare ? s->arena.queues : s->arena.spare);
+  free(s->arena.queues < s->arena.spare ? s->arena.queues : s->arena.spare); /* the two are swapped in play */
   free(s->arena.fighters[0].seen);
   free(s->pspace);
   free(s);
@@ -317,8 +320,8 @@ static void release(struct scratch *s) {
 
 static struct scratch *prepare(const struct rules *rules, uint32_t warriors) {
   struct scratch *s = calloc(1, sizeof *s);
-  const size_t most = rules->cycles < MAX_CHUNK ? rules->cycles : MAX_CHUNK;
-  uint8_t *seen = NULL;
+  const size_t most = rules->cycles < MAX_CHUNK ? rules->cycles : MAX_CHUNK, marks = (size_t)rules->size + 2;
+  uint8_t *seen;
   if (!s) return NULL;
   s->arena.size = rules->size;
   s->arena.cycles = rules->cycles;
@@ -332,16 +335,12 @@ static struct scratch *prepare(const struct rules *rules, uint32_t warriors) {
   s->arena.spare = s->arena.queues ? s->arena.queues + s->arena.queue_cells : NULL;
   s->pspace = malloc((size_t)warriors * (rules->pspace_size + 1) * sizeof(uint16_t));
   s->last_results = s->pspace ? s->pspace + (size_t)warriors * rules->pspace_size : NULL;
-  if (rules->statistics) seen = malloc((size_t)warriors * (rules->size + 2));
+  s->arena.fighters[0].seen = seen = rules->statistics ? malloc(warriors * marks) : NULL;
   if (!s->arena.core || !s->arena.queues || !s->pspace || (rules->statistics && !seen)) {
-    free(seen);
-    free(s->arena.core);
-    free(s->arena.queues);
-    free(s->pspace);
-    free(s);
+    release(s);
     return NULL;
   }
-  for (uint32_t i = 0; i < warriors; i++) s->arena.fighters[i].seen = seen ? seen + (size_t)i * (rules->size + 2) : NULL;
+  for (uint32_t i = 1; seen && i < warriors; i++) s->arena.fighters[i].seen = seen + i * marks;
   return s;
 }
 
@@ -462,8 +461,8 @@ static void push(struct ring *ring, uint32_t address) {
 }
 
 /* Plays one round of one battle, at most `steps` instructions of it, noting every event; it ends early when
- * there are more than `capacity`, as `count` tells. Where `events` is NULL nothing is noted. `queues` (NULL, or warriors * processes
- * entries) receives each warrior's processes, next first. Return codes as shoal_play. */
+ * there are more than `capacity`, as `count` tells. Where `events` is NULL nothing is noted. `queues` (NULL, or
+ * warriors * processes entries) receives each warrior's processes, next first. Return codes as shoal_play. */
 EXPORT int shoal_record(const struct rules *rules, const struct battle *battle, uint64_t steps, uint32_t *events,
                         uint64_t capacity, uint64_t *count, uint16_t *queues) {
   struct scratch *s;
@@ -531,105 +530,4 @@ EXPORT int shoal_record(const struct rules *rules, const struct battle *battle, 
   return 0;
 }
 
-/* ---------------------------------------------------------------- placement */
-
-/* The minimal standard generator of Park and Miller, which pMARS uses; also for negative states. */
-static int64_t next_minimal(int64_t state) {
-  const int64_t next = 16807 * (state % 127773) - 2836 * (state / 127773);
-  return next < 0 ? next + 2147483647 : next;
-}
-
-static uint32_t distance_of(uint32_t x, uint32_t y) { return x < y ? y - x : x - y; }
-
-/* Draws places until they are far enough apart. Gives up (0) after a few attempts, as pMARS does. */
-static int place_by_trial(uint32_t size, uint32_t distance, uint32_t warriors, int64_t *seed, uint32_t *row) {
-  uint32_t placed = 1, tries = 20, returns = 4;
-  while (placed < warriors) {
-    uint32_t clash = 1, place;
-    *seed = next_minimal(*seed);
-    place = (uint32_t)(*seed % (int64_t)(size - 2 * distance + 1)) + distance;
-    while (clash < placed && distance_of(place, row[clash]) >= distance) clash++;
-    if (clash == placed) {
-      row[placed++] = place;
-    } else if (!returns) {
-      return 0;
-    } else if (tries) {
-      tries--;
-    } else { /* go back to the warrior in the way and place it anew */
-      placed = clash;
-      returns--;
-      tries = 20;
-    }
-  }
-  return 1;
-}
-
-/* Deals out the free room between the warriors, then shuffles who stands where: always succeeds. */
-static void place_by_gaps(uint32_t size, uint32_t distance, uint32_t warriors, int64_t *seed, uint32_t *row) {
-  const int64_t room = (int64_t)size - (int64_t)distance * warriors + 1;
-  for (uint32_t k = 1; k < warriors; k++) {
-    uint32_t gap, at = k;
-    *seed = next_minimal(*seed);
-    gap = (uint32_t)(*seed % room);
-    for (; at > 1 && gap < row[at - 1]; at--) row[at] = row[at - 1];
-    row[at] = gap;
-  }
-  for (uint32_t k = 1; k < warriors; k++) row[k] += k * distance;
-  for (uint32_t k = 1; k < warriors; k++) {
-    uint32_t other, swap;
-    *seed = next_minimal(*seed);
-    other = k + (uint32_t)(*seed % (int64_t)(warriors - k));
-    swap = row[k];
-    row[k] = row[other];
-    row[other] = swap;
-  }
-}
-
-/* Places as pMARS does for this seed, the first warrior at 0. The caller checks that there is room. */
-EXPORT void shoal_place_pmars(uint32_t size, uint32_t distance, uint32_t warriors, uint64_t rounds, int64_t seed,
-                              uint32_t *positions) {
-  for (uint64_t r = 0; r < rounds; r++, positions += warriors) {
-    positions[0] = 0;
-    if (warriors == 2) {
-      positions[1] = distance + (uint32_t)(seed % (int64_t)(size - 2 * distance + 1));
-      seed = next_minimal(seed);
-    } else if (warriors > 2 && !place_by_trial(size, distance, warriors, &seed, positions)) {
-      place_by_gaps(size, distance, warriors, &seed, positions);
-    }
-  }
-}
-
-/* SplitMix64, whose outputs for consecutive states are independent for our purpose. */
-static uint64_t next_split(uint64_t *state) {
-  uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
-static uint32_t below(uint64_t *state, uint32_t bound) {
-  return (uint32_t)(((next_split(state) >> 32) * bound) >> 32);
-}
-
-/* Places at random, every legal arrangement equally likely (up to the 2^-32 grain of the draw), each
- * round from (seed, its number) alone: rounds can be played in any order or on other threads. */
-EXPORT void shoal_place_random(uint32_t size, uint32_t distance, uint32_t warriors, uint64_t rounds,
-                               uint64_t first_round, uint64_t seed, uint32_t *positions) {
-  const uint32_t room = size - distance * warriors + 1;
-  for (uint64_t r = 0; r < rounds; r++, positions += warriors) {
-    uint64_t state = seed, mixed;
-    mixed = next_split(&state) ^ (first_round + r);
-    state = next_split(&mixed);
-    positions[0] = 0;
-    for (uint32_t k = 1; k < warriors; k++) {
-      uint32_t gap = below(&state, room), at = k;
-      for (; at > 1 && gap < positions[at - 1]; at--) positions[at] = positions[at - 1];
-      positions[at] = gap;
-    }
-    for (uint32_t k = 1; k < warriors; k++) positions[k] += k * distance;
-    for (uint32_t k = 1; k < warriors; k++) {
-      const uint32_t other = k + below(&state, warriors - k), swap = positions[k];
-      positions[k] = positions[other];
-      positions[other] = swap;
-    }
-  }
-}
+#include "placement.h"

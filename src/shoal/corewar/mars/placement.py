@@ -1,4 +1,4 @@
-"""Where the warriors stand in each round: at random from a seed, as pMARS places them, or all ways.
+"""Where the warriors stand in each round: at random from a seed, as pMARS places them, or in all ways.
 
 Every function returns an array with one row per round and one column per warrior, the first warrior
 always at 0: the core is a ring, so only the differences matter.
@@ -6,13 +6,12 @@ always at 0: the core is a ring, so only the differences matter.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 
 import numpy as np
 
-from shoal.corewar.instruction import Mode, Opcode
-from shoal.corewar.mars.engine import Numbers, library
+from shoal.corewar.instruction import Opcode
+from shoal.corewar.mars.binding import Numbers, library
 from shoal.corewar.settings import Settings
 from shoal.corewar.warrior import Warrior
 from shoal.errors import ConfigError
@@ -25,30 +24,26 @@ def random_positions(
     settings: Settings, warriors: int, rounds: int, seed: int, *, first_round: int = 0
 ) -> Numbers:
     """Every legal arrangement is equally likely; a row depends on (seed, its round) and nothing else."""
-    positions = _room(settings, warriors, rounds)
     if not -(1 << 63) <= seed < 1 << 64 or first_round < 0:
         raise ConfigError(
             f"seed {seed}, round {first_round}: give a seed of at most 64 bits and a round from 0"
         )
-    library().shoal_place_random(
-        *_sizes(settings, warriors),
-        ctypes.c_uint64(rounds),
-        ctypes.c_uint64(first_round),
-        ctypes.c_uint64(int(seed) & 0xFFFFFFFFFFFFFFFF),
-        ctypes.c_void_p(positions.ctypes.data),
-    )
-    return positions
+    return _placed("shoal_place_random", settings, warriors, rounds, first_round, int(seed) % (1 << 64))
 
 
 def pmars_positions(settings: Settings, warriors: int, rounds: int, seed: int) -> Numbers:
     """The places that pMARS chooses when its generator starts at `seed` (see the two functions below)."""
-    positions = _room(settings, warriors, rounds)
-    library().shoal_place_pmars(
-        *_sizes(settings, warriors),
-        ctypes.c_uint64(rounds),
-        ctypes.c_int64(seed),
-        ctypes.c_void_p(positions.ctypes.data),
-    )
+    return _placed("shoal_place_pmars", settings, warriors, rounds, seed)
+
+
+def _placed(function: str, settings: Settings, warriors: int, rounds: int, *numbers: int) -> Numbers:
+    settings.check_room_for(warriors)
+    if not 0 <= rounds <= MOST_ROUNDS:
+        raise ConfigError(f"{rounds} rounds: give from 0 to {MOST_ROUNDS}")
+    positions = np.zeros((rounds, warriors), dtype=np.uint32)
+    distance = max(1, settings.distance)  # two warriors never begin in the same cell
+    place = getattr(library(), function)
+    place(settings.core_size, distance, warriors, int(rounds), *numbers, positions.ctypes.data)
     return positions
 
 
@@ -65,37 +60,19 @@ def pmars_fixed_seed(settings: Settings, position: int) -> int:
     return position - settings.distance
 
 
-# The numbers that enter pMARS's checksum: its own order of opcodes, and of modes without and with the
-# A-field as pointer.
-_CHECKSUM_OPCODE = {
-    name: number
-    for number, name in enumerate(
-        "MOV ADD SUB MUL DIV MOD JMZ JMN DJN CMP SLT SPL DAT JMP SEQ SNE NOP LDP STP".split()
-    )
-}
-_CHECKSUM_MODE = {
-    Mode.IMMEDIATE: 0,
-    Mode.DIRECT: 1,
-    Mode.B_INDIRECT: 2,
-    Mode.B_DECREMENT: 3,
-    Mode.B_INCREMENT: 4,
-    Mode.A_INDIRECT: 0x80 | 2,
-    Mode.A_DECREMENT: 0x80 | 3,
-    Mode.A_INCREMENT: 0x80 | 4,
-}
+# pMARS's checksum numbers opcodes in this order. Its numbers of the modes, here in the order of `Mode`, have
+# 0x80 added where the A-field is the pointer.
+_CHECKSUM_OPCODES = "MOV ADD SUB MUL DIV MOD JMZ JMN DJN CMP SLT SPL DAT JMP SEQ SNE NOP LDP STP".split()
+_CHECKSUM_MODES = (0, 1, 0x82, 2, 0x83, 3, 0x84, 4)
 
 
 def pmars_series_seed(warriors: Sequence[Warrior]) -> int:
     """The seed that pMARS's option -f gives: it depends on the programs only."""
-    total = 0
-    index = 0
-    for warrior in warriors:
-        for i in warrior.code:
-            opcode = _CHECKSUM_OPCODE[Opcode(i.opcode).name] << 3 | i.modifier
-            for field in (opcode, _CHECKSUM_MODE[i.a_mode], _CHECKSUM_MODE[i.b_mode], i.a, i.b):
-                total += field ^ index
-                index += 1
-    return 16807 * total % 0x7FFFFFFF
+    fields: list[int] = []
+    for i in (i for warrior in warriors for i in warrior.code):
+        opcode = _CHECKSUM_OPCODES.index(Opcode(i.opcode).name) << 3 | i.modifier
+        fields += (opcode, _CHECKSUM_MODES[i.a_mode], _CHECKSUM_MODES[i.b_mode], i.a, i.b)
+    return 16807 * sum(field ^ index for index, field in enumerate(fields)) % 0x7FFFFFFF
 
 
 def all_positions(settings: Settings) -> Numbers:
@@ -105,15 +82,3 @@ def all_positions(settings: Settings) -> Numbers:
     positions = np.zeros((2 * len(places), 2), dtype=np.uint32)
     positions[:, 1] = np.repeat(places, 2)
     return positions
-
-
-def _room(settings: Settings, warriors: int, rounds: int) -> Numbers:
-    settings.check_room_for(warriors)
-    if not 0 <= rounds <= MOST_ROUNDS:
-        raise ConfigError(f"{rounds} rounds: give from 0 to {MOST_ROUNDS}")
-    return np.zeros((rounds, warriors), dtype=np.uint32)
-
-
-def _sizes(settings: Settings, warriors: int) -> tuple[ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32]:
-    distance = max(1, settings.distance)  # two warriors never begin in the same cell
-    return ctypes.c_uint32(settings.core_size), ctypes.c_uint32(distance), ctypes.c_uint32(warriors)

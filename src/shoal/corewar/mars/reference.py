@@ -1,7 +1,7 @@
 """The specification of the simulator, in plain Python: ICWS'94 as pMARS executes it.
 
-Slow and readable on purpose. The C engine must agree with it on every number it reports; both are
-compared with pMARS by the tests. What the standard leaves open is decided here as pMARS decides it:
+Slow and readable on purpose. The C engine must agree with it on every number it reports; the tests compare
+both with pMARS. Where the standard leaves a choice, pMARS's is taken:
 
 - an operand is resolved completely, with its decrement or increment, A before B;
 - the executing instruction is a copy: an immediate operand reads the copy, even if the A operand has
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import add, floordiv, mod, mul, sub
 
 from shoal.corewar.instruction import EMPTY, Instruction, Mode, Modifier, Opcode
 from shoal.corewar.settings import Settings
@@ -37,9 +38,14 @@ PAIRS: dict[Modifier, tuple[tuple[str, str], ...]] = {
 }
 
 
+ARITHMETIC = {
+    Opcode.ADD: add, Opcode.SUB: sub, Opcode.MUL: mul, Opcode.DIV: floordiv, Opcode.MOD: mod
+}  # fmt: skip
+
+
 @dataclass(slots=True)
 class Fighter:
-    """A warrior in a round, with what is counted about it."""
+    """A warrior in a round, and its counts."""
 
     queue: deque[int]
     pspace: list[int]
@@ -115,13 +121,12 @@ class Round:
         self.core[address] = cell._replace(a=value) if name == "a" else cell._replace(b=value)
 
     def effect(self, fighter: Fighter, pc: int, instruction: Instruction) -> list[int]:
-        """Does what an instruction does; returns where the process goes on (nowhere: it died), and for
+        """Carries out an instruction; returns where the process goes on (nowhere: it died), and for
         SPL also where the new process begins."""
         opcode, modifier = instruction.opcode, instruction.modifier
         a_address, source = self.resolve(pc, instruction, instruction.a_mode, instruction.a)
         b_address, target = self.resolve(pc, instruction, instruction.b_mode, instruction.b)
-        pairs = PAIRS[modifier]
-        values = [(getattr(source, one), getattr(target, other), other) for one, other in pairs]
+        values = [(getattr(source, one), getattr(target, other), other) for one, other in PAIRS[modifier]]
 
         match opcode:
             case Opcode.DAT:
@@ -140,14 +145,11 @@ class Round:
                         self.change(b_address, name, left)
             case Opcode.ADD | Opcode.SUB | Opcode.MUL:
                 for left, right, name in values:
-                    if opcode is Opcode.MUL:
-                        self.change(b_address, name, right * left)
-                    else:
-                        self.change(b_address, name, right + left if opcode is Opcode.ADD else right - left)
+                    self.change(b_address, name, ARITHMETIC[opcode](right, left))
             case Opcode.DIV | Opcode.MOD:
                 for left, right, name in values:
                     if left:
-                        self.change(b_address, name, right // left if opcode is Opcode.DIV else right % left)
+                        self.change(b_address, name, ARITHMETIC[opcode](right, left))
                 if not all(left for left, _, _ in values):
                     return []
             case Opcode.JMZ | Opcode.JMN:
@@ -166,28 +168,17 @@ class Round:
             case Opcode.SLT:
                 return [pc + 1 + all(left < right for left, right, _ in values)]
             case Opcode.LDP | Opcode.STP:
-                self.private(fighter, opcode, modifier, source, b_address, target)
+                # The modifiers .F, .X and .I do what .B does; cell 0 is never shared.
+                one, name = PAIRS[modifier if modifier <= Modifier.BA else Modifier.B][0]
+                left, right = getattr(source, one), getattr(target, name)
+                index = (left if opcode is Opcode.LDP else right) % len(fighter.pspace)
+                if opcode is Opcode.LDP:
+                    self.change(b_address, name, fighter.pspace[index] if index else fighter.last_result)
+                elif index:
+                    fighter.pspace[index] = left
+                else:
+                    fighter.last_result = left
         return [pc + 1]
-
-    def private(
-        self,
-        fighter: Fighter,
-        opcode: Opcode,
-        modifier: Modifier,
-        source: Instruction,
-        b_address: int,
-        target: Instruction,
-    ) -> None:
-        """LDP and STP. The modifiers .F, .X and .I do what .B does; cell 0 is never shared."""
-        (one, other) = PAIRS[modifier][0] if modifier <= Modifier.BA else ("b", "b")
-        index = getattr(source, one) if opcode is Opcode.LDP else getattr(target, other)
-        index %= len(fighter.pspace)
-        if opcode is Opcode.LDP:
-            self.change(b_address, other, fighter.pspace[index] if index else fighter.last_result)
-        elif index:
-            fighter.pspace[index] = getattr(source, one)
-        else:
-            fighter.last_result = getattr(source, one)
 
 
 def play(
@@ -201,12 +192,10 @@ def play(
     """Plays one round per row of `positions`, in order, with P-space kept from round to round."""
     size = settings.core_size
     shared: dict[int, list[int]] = {}
-    pspaces = [
-        [0] * settings.pspace_size
-        if warrior.pin is None
-        else shared.setdefault(warrior.pin, [0] * settings.pspace_size)
-        for warrior in warriors
-    ]
+    pspaces = []
+    for warrior in warriors:
+        own = [0] * settings.pspace_size
+        pspaces.append(own if warrior.pin is None else shared.setdefault(warrior.pin, own))
     last_results = [size - 1] * len(warriors)
     rounds = []
     for number, row in enumerate(positions, start=first_round):

@@ -1,8 +1,9 @@
-"""Writing a warrior down: as the reference assembler lists it, and as a complete source."""
+"""Writing a warrior down: as pMARS lists it, and as a complete source."""
 
 from __future__ import annotations
 
-from shoal.corewar.instruction import Instruction
+from collections.abc import Iterator
+
 from shoal.corewar.settings import Standard
 from shoal.corewar.warrior import Warrior
 
@@ -19,9 +20,7 @@ def listing(warrior: Warrior, *, standard: Standard = "94") -> str:
     starts_inside = warrior.start < len(warrior)
     if starts_inside and standard != "88":
         lines.append("       ORG      START")
-    for index, instruction in enumerate(warrior.code):
-        label = "START" if index == warrior.start else ""
-        lines.append(f"{label:<7}{_columns(instruction, warrior.core_size, standard)}     ")
+    lines += [f"{line}     " for line in _code(warrior, standard)]
     if starts_inside and standard == "88":
         lines.append("       END      START")
     return "\n".join([*lines, "", ""])
@@ -35,18 +34,14 @@ def disassemble(warrior: Warrior) -> str:
     in front, no backslash at the end (it would join the next line, so a space follows it), and at most
     240 bytes.
     """
-    lines = [";redcode-94"]
-    lines += [f";name {_comment(warrior.name)}", f";author {_comment(warrior.author)}"]
+    lines = [";redcode-94", f";name {_comment(warrior.name)}", f";author {_comment(warrior.author)}"]
     lines += [f";strategy {_comment(line)}" for line in warrior.strategy.split("\n") if warrior.strategy]
     lines.append(f";assert CORESIZE == {warrior.core_size}")
     inside = warrior.start < len(warrior)
     lines.append(f"       ORG    {'START' if inside else warrior.start}")
     if warrior.pin is not None:
         lines.append(f"       PIN    {warrior.pin}")
-    for index, instruction in enumerate(warrior.code):
-        label = "START" if index == warrior.start else ""
-        lines.append(f"{label:<7}{_columns(instruction, warrior.core_size, '94')}")
-    return "\n".join([*lines, "       END", ""])
+    return "\n".join([*lines, *_code(warrior, "94"), "       END", ""])
 
 
 def signed(value: int, core_size: int) -> int:
@@ -54,10 +49,12 @@ def signed(value: int, core_size: int) -> int:
     return value - core_size if value > core_size // 2 else value
 
 
-def _columns(instruction: Instruction, core_size: int, standard: Standard) -> str:
-    opcode, modifier, a_mode, a, b_mode, b = instruction
-    name = opcode.name if standard == "88" else f"{opcode.name}.{modifier.name}"
-    return f"{name:<6} {a_mode.symbol}{signed(a, core_size):>6}, {b_mode.symbol}{signed(b, core_size):>6}"
+def _code(warrior: Warrior, standard: Standard) -> Iterator[str]:
+    for index, (opcode, modifier, a_mode, a, b_mode, b) in enumerate(warrior.code):
+        label = "START" if index == warrior.start else ""
+        name = opcode.name if standard == "88" else f"{opcode.name}.{modifier.name}"
+        a, b = signed(a, warrior.core_size), signed(b, warrior.core_size)
+        yield f"{label:<7}{name:<6} {a_mode.symbol}{a:>6}, {b_mode.symbol}{b:>6}"
 
 
 def _comment(text: str) -> str:

@@ -8,7 +8,9 @@ and `;strategy` count wherever they stand. Any bytes can be read: the text is ha
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from shoal.corewar.redcode.limits import LINE_LENGTH, LONG_LINE_LENGTH
 
@@ -22,7 +24,7 @@ _LISTING_HEADER = re.compile(r'Program "(.*)" \(length [0-9]+\) by "(.*)"[ \t]*\
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of code or an assertion, without its comment, and where it stands in the source.
+    """A line of code or an assertion, without its comment.
 
     `source` is the physical line (the first one if lines were joined), `offset` the column (from 0) at
     which `text` begins in it.
@@ -35,6 +37,13 @@ class Line:
     is_assertion: bool = False
 
 
+class Place(NamedTuple):
+    """A column of a line, from 1."""
+
+    line: Line
+    column: int
+
+
 @dataclass(slots=True)
 class Source:
     lines: list[Line] = field(default_factory=list)
@@ -45,16 +54,14 @@ class Source:
 
 def readable(text: str) -> str:
     """Text of a source as its author saw it: UTF-8 if it is UTF-8, Latin-1 otherwise."""
-    if text.isascii():
-        return text
     try:
-        return text.encode("latin-1").decode("utf-8")
+        return text if text.isascii() else text.encode("latin-1").decode("utf-8")
     except UnicodeError:
         return text
 
 
 def as_characters(source: str | bytes) -> str:
-    """One character for each byte of the source, whatever they are."""
+    """One character for each byte of the source."""
     raw = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else bytes(source)
     return raw.decode("latin-1")
 
@@ -62,8 +69,8 @@ def as_characters(source: str | bytes) -> str:
 def read(text: str, *, split_long_lines: bool = True) -> Source:
     """The code and the information lines of a source.
 
-    The header that stands above a listing (`Program "name" (length n) by "author"`) is understood
-    when it is the first line, so that a listing can be assembled again.
+    The header of a listing (`Program "name" (length n) by "author"`) is understood in the first line, so
+    that a listing can be assembled again.
     """
     source = Source()
     markers = header_line = 0
@@ -72,19 +79,15 @@ def read(text: str, *, split_long_lines: bool = True) -> Source:
         if beginning and piece.strip(WHITE_SPACE):
             beginning = False
             # All of the line, however long the names in it are.
-            header = _LISTING_HEADER.match(_cut(physical))
-            if header:
+            if header := _LISTING_HEADER.match(_cut(physical)):
                 source.name, source.author = readable(header[1]), readable(header[2])
                 header_line = number
-        if header_line and number == header_line:
+        if number == header_line:
             continue
-        code, semicolon, _ = piece.partition(";")
+        code, _, _ = piece.partition(";")
         if code.strip(WHITE_SPACE):
             source.lines.append(Line(number, code, physical, offset))
-        elif semicolon:
-            match = _INFORMATION.match(piece)
-            if match is None:
-                continue
+        elif match := _INFORMATION.match(piece):
             word, rest = match[1].lower(), match[2]
             if word == "redcode":
                 markers += 1
@@ -98,42 +101,28 @@ def read(text: str, *, split_long_lines: bool = True) -> Source:
             elif word == "strategy":
                 source.strategy.append(readable(rest))
             elif word == "assert":
-                start = match.start(2)
-                condition = rest.partition(";")[0]
-                source.lines.append(Line(number, condition, physical, offset + start, is_assertion=True))
+                condition, _, _ = rest.partition(";")
+                source.lines.append(Line(number, condition, physical, offset + match.start(2), True))
     return source
 
 
-def _pieces(text: str, split: bool) -> list[tuple[int, int, str, str]]:
+def _pieces(text: str, split: bool) -> Iterator[tuple[int, int, str, str]]:
     """(line number, offset, text, first physical line); a backslash at the end joins the next line."""
-    pieces: list[tuple[int, int, str, str]] = []
+    size = LINE_LENGTH if split else LONG_LINE_LENGTH
     joined: tuple[int, int, str, str] | None = None
     for number, physical in enumerate(text.split("\n"), 1):
-        offset = 0
-        while True:
-            end = offset + (LINE_LENGTH if split else LONG_LINE_LENGTH)
-            piece = _cut(physical[offset:end])
-            if joined is not None:
-                piece = joined[2] + piece
-                first, at, source = joined[0], joined[1], joined[3]
-            else:
-                first, at, source = number, offset, physical
+        for offset in range(0, max(1, len(physical)), size):
+            first, at, before, source = joined or (number, offset, "", physical)
+            piece = before + _cut(physical[offset : offset + size])
+            joined = None
             if piece.endswith("\\") and len(piece) < LONG_LINE_LENGTH:
                 joined = (first, at, piece[:-1], source)
             else:
-                pieces.append((first, at, piece, source))
-                joined = None
-            offset = end
-            if offset >= len(physical):
-                break
+                yield first, at, piece, source
     if joined is not None:
-        pieces.append(joined)
-    return pieces
+        yield joined
 
 
 def _cut(piece: str) -> str:
-    """A carriage return or a zero byte ends a line; what follows it is not read."""
-    for stop in ("\r", "\0"):
-        if stop in piece:
-            piece = piece[: piece.index(stop)]
-    return piece
+    """A carriage return or a zero byte ends a line: the rest of it is not read."""
+    return piece.partition("\r")[0].partition("\0")[0]

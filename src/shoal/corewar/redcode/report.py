@@ -1,11 +1,13 @@
-"""Collecting what is wrong with a source, so that one pass reports several problems."""
+"""Collecting the problems of a source, so that one pass reports several of them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 
-from shoal.corewar.redcode.limits import LINE_LENGTH, PROBLEMS, REPEATED_PROBLEMS
-from shoal.corewar.redcode.reader import Line, readable
+from shoal.corewar.redcode.limits import LINE_LENGTH, PROBLEMS, REPEATED_PROBLEMS, SIMILAR_LENGTH
+from shoal.corewar.redcode.reader import Line, Place, readable
 from shoal.errors import AssemblyError, Problem
 
 SHOWN = 100
@@ -24,6 +26,12 @@ def shown(text: str) -> str:
     return "'" + "".join(c if c.isprintable() else "\ufffd" for c in text) + "'"
 
 
+def similar(word: str, known: Iterable[str]) -> str:
+    """The known word that is most like this one; "" if none is like it."""
+    close = get_close_matches(word, known, n=1, cutoff=0.6) if len(word) <= SIMILAR_LENGTH else []
+    return close[0] if close else ""
+
+
 class Report:
     """Problems and warnings of one source. The same finding on the same line is kept once."""
 
@@ -33,11 +41,11 @@ class Report:
         self._seen: set[tuple[int, str]] = set()
         self._repeated = 0
 
-    def problem(self, line: Line, column: int, message: str, remedy: str) -> None:
-        """Raises Abort when the report is full."""
-        if not self.repeats(line, message):
-            self._seen.add((line.number, message))
-            self.problems.append(_located(line, column, message, remedy))
+    def problem(self, place: Place, message: str, remedy: str, token: str = "") -> None:
+        """A problem at `token` behind `place`, or at `place` itself. Raises Abort when the report is full."""
+        if not self.repeats(place.line, message):
+            self._seen.add((place.line.number, message))
+            self.problems.append(located(_token_place(place, token), message, remedy))
             if len(self.problems) >= PROBLEMS:
                 raise Abort
 
@@ -50,19 +58,15 @@ class Report:
             raise Abort
         return True
 
-    def warning(self, line: Line, column: int, message: str, remedy: str) -> None:
-        key = (line.number, message)
+    def warning(self, place: Place, message: str, remedy: str) -> None:
+        key = (place.line.number, message)
         if len(self.warnings) < PROBLEMS and key not in self._seen:
             self._seen.add(key)
-            self.warnings.append(_located(line, column, message, remedy))
+            self.warnings.append(located(place, message, remedy))
 
-    def overflow(self, line: Line, column: int, message: str, remedy: str) -> None:
-        """Records a problem of the program as a whole, also when the report is full."""
-        self.problems.append(_located(line, column, message, remedy))
-
-    def stop(self, line: Line, column: int, message: str, remedy: str) -> Abort:
+    def stop(self, place: Place, message: str, remedy: str) -> Abort:
         """Records a problem after which going on makes no sense; the caller raises the result."""
-        self.problem(line, column, message, remedy)
+        self.problem(place, message, remedy)
         return Abort()
 
     def raise_problems(self, name: str) -> None:
@@ -70,25 +74,25 @@ class Report:
             raise AssemblyError(sorted(self.problems, key=lambda problem: problem.line), name)
 
 
-def column_of(line: Line, token: str, fallback: int) -> int:
-    """Where `token` stands in a source line, as a whole word if it is one; else `fallback`."""
-    if not token:
-        return fallback
+def _token_place(place: Place, token: str) -> Place:
+    """Where `token` stands from `place` on, as a whole word if it is one; else `place`."""
+    line, column = place
     pattern = re.escape(token)
-    if token[0].isascii() and (token[0].isalpha() or token[0] == "_"):
+    if token[:1].isascii() and (token[:1].isalpha() or token[:1] == "_"):
         pattern = rf"(?<![A-Za-z0-9_]){pattern}(?![A-Za-z0-9_])"
-    match = re.compile(pattern).search(line.text, max(0, fallback - 1 - line.offset))
-    return match.start() + line.offset + 1 if match else fallback
+    match = re.compile(pattern).search(line.text, max(0, column - 1 - line.offset)) if token else None
+    return Place(line, match.start() + line.offset + 1) if match else place
 
 
-def _located(line: Line, column: int, message: str, remedy: str) -> Problem:
+def located(place: Place, message: str, remedy: str) -> Problem:
+    line, column = place
     source = readable(line.source)
     if len(source) != len(line.source):
         column = len(readable(line.source[: column - 1])) + 1
     column = min(column, len(source) + 1)
     if line.offset >= LINE_LENGTH:
         remedy += (
-            f" (The line is longer than {LINE_LENGTH} characters, and what follows is read as a line of its"
+            f" (The line is longer than {LINE_LENGTH} characters, and the rest of it is read as a line of its"
             " own: break the line.)"
         )
     if len(source) > SHOWN:

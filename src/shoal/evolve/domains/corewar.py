@@ -198,10 +198,6 @@ class CoreWar(Domain):
             warrior = assemble(text, self.settings, lenient=self.lenient)
         except AssemblyError as error:
             raise CandidateError(str(error)) from error
-        if not warrior.code:
-            raise CandidateError(
-                "the program has no instructions: words without an instruction behind them are only labels"
-            )
         return Candidate(text, warrior.canonical, warrior)
 
     def play(
@@ -285,9 +281,10 @@ class CoreWar(Domain):
 
     def _assembles(self, source: str) -> bool:
         try:
-            return bool(assemble(source, self.settings).code)
+            assemble(source, self.settings)
         except AssemblyError:
             return False
+        return True
 
 
 def _warrior(candidate: Candidate) -> Warrior:

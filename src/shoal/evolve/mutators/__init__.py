@@ -17,11 +17,14 @@ from typing import Literal
 
 from shoal.corewar import Settings, Warrior, assemble, disassemble
 from shoal.errors import AssemblyError, ConfigError
-from shoal.evolve.mutators.editing import Program, edit
-from shoal.evolve.mutators.style import Style
-from shoal.evolve.mutators.styles import STYLES
+from shoal.evolve.mutators.attackers import BOMBER, CLEAR, QUICKSCAN, SCANNER, VAMPIRE
+from shoal.evolve.mutators.editing import Program
+from shoal.evolve.mutators.style import RANDOM, Style
+from shoal.evolve.mutators.survivors import IMP, REPLICATOR
 
-__all__ = ["Mutator", "builtin_mutators"]
+__all__ = ["STYLES", "Mutator", "builtin_mutators"]
+
+STYLES = (BOMBER, REPLICATOR, SCANNER, IMP, CLEAR, VAMPIRE, QUICKSCAN, RANDOM)
 
 ATTEMPTS = 8
 """Tries to make a mutation that differs from its parent."""
@@ -44,7 +47,7 @@ class Mutator:
     def __call__(self, task: Literal["new", "mutate"], parent_source: str | None, rng: random.Random) -> str:
         """A new program, or a changed parent; a parent that does not assemble gives a new program."""
         parent = self._assembled(parent_source) if task == "mutate" and parent_source is not None else None
-        if parent is None or not parent.code:
+        if parent is None:
             return self._new(rng)
         for _ in range(ATTEMPTS):
             child = self._child(parent, rng)
@@ -53,32 +56,31 @@ class Mutator:
         return disassemble(child)
 
     def _new(self, rng: random.Random) -> str:
-        source = f";redcode-94\n;name {self.name} {rng.getrandbits(20):05x}\n" + self.style.new(
-            rng, self.settings
-        )
+        head = f";redcode-94\n;name {self.name} {rng.getrandbits(20):05x}\n"
+        source = head + self.style.new(rng, self.settings)
         if self._assembled(source) is not None:
             return source
         # Only on hills with short programs: the style's first part, as long as is allowed.
-        roomy = assemble(
-            source, Settings(core_size=self.settings.core_size, length=min(100, self.settings.core_size))
-        )
-        code = roomy.code[: self.settings.length]
-        return disassemble(self._warrior(Program(list(code), min(roomy.start, len(code) - 1)), rng))
+        size = self.settings.core_size
+        roomy = assemble(source, Settings(core_size=size, length=min(100, size)))
+        return disassemble(self._warrior(self._program(roomy, rng)))
 
     def _child(self, parent: Warrior, rng: random.Random) -> Warrior:
-        program = Program(list(parent.code), min(parent.start, len(parent) - 1))
+        program = self._program(parent, rng)
         edits = 1
         while edits < 6 and rng.random() < self.style.boldness:
             edits += 1
         for _ in range(edits):
-            edit(program, self.style, self.settings, rng)
-        return self._warrior(program, rng)
+            program.edit()
+        return self._warrior(program)
 
-    def _warrior(self, program: Program, rng: random.Random) -> Warrior:
-        return Warrior(
-            tuple(program.code), program.start,
-            name=f"{self.name} {rng.getrandbits(20):05x}", author="Shoal", core_size=self.settings.core_size,
-        )  # fmt: skip
+    def _program(self, warrior: Warrior, rng: random.Random) -> Program:
+        code = list(warrior.code[: self.settings.length])
+        return Program(code, min(warrior.start, len(code) - 1), self.style, self.settings, rng)
+
+    def _warrior(self, program: Program) -> Warrior:
+        name, size = f"{self.name} {program.rng.getrandbits(20):05x}", self.settings.core_size
+        return Warrior(tuple(program.code), program.start, name=name, author="Shoal", core_size=size)
 
     def _assembled(self, source: str) -> Warrior | None:
         for lenient in (False, True):

@@ -7,7 +7,7 @@ import random
 from shoal.corewar import Settings
 from shoal.evolve.mutators.style import Style, anywhere, imp_step, nearby, repeat, step, taste
 
-# ---- replicator: copies itself ----------------------------------------------------------------------------
+# ---- replicator: copies itself ----
 
 
 def _paper(rng: random.Random, settings: Settings) -> str:
@@ -73,15 +73,11 @@ def _replicator_fragment(rng: random.Random, settings: Settings) -> str:
 
 
 REPLICATOR = Style(
-    "replicator",
-    (_paper, _silk, _mouse),
-    (_replicator_fragment,),
-    anywhere,
-    taste(duplicate=5, splice=6),
+    "replicator", (_paper, _silk, _mouse), (_replicator_fragment,), anywhere, taste(duplicate=5, splice=6)
 )
 
 
-# ---- imp: runs, in rings and spirals ----------------------------------------------------------------------
+# ---- imp: runs, in rings and spirals ----
 
 
 def _imp(rng: random.Random, settings: Settings) -> str:
