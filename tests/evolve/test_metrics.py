@@ -20,7 +20,7 @@ from shoal.evolve.metrics import (
     normalised_qd_score,
     peak,
     qd_score,
-    summarise,
+    summarise_archive,
 )
 from tests.evolve.elites import AXES, archive, batches
 
@@ -36,15 +36,15 @@ def test_summary_by_hand() -> None:
     one = Archive(
         LINE, "now", [scored("a", 0.5, 0), scored("b", 2.0, 1), scored("c", 1.5, 1), scored("d", -1, 9)]
     )
-    assert summarise(one) == (3, 4, 0.75, 1.5, 0.375, 2.0, 0.5)
+    assert summarise_archive(one) == (3, 4, 0.75, 1.5, 0.375, 2.0, 0.5)
     assert qd_score(one, offset=-1) == 4.5
     assert normalised_qd_score(one, offset=-1) == 4.5 / 4
-    assert summarise(Archive(LINE, "now")) == (0, 4, 0.0, 0.0, 0.0, None, None)
+    assert summarise_archive(Archive(LINE, "now")) == (0, 4, 0.0, 0.0, 0.0, None, None)
 
 
 @given(batches)
 def test_equal_archives_have_equal_numbers(some: list[Elite]) -> None:
-    assert summarise(archive(some)) == summarise(archive(some[::-1]))
+    assert summarise_archive(archive(some)) == summarise_archive(archive(some[::-1]))
 
 
 def test_the_raw_merge_compares_unlike_numbers_and_the_common_one_does_not() -> None:

@@ -9,7 +9,7 @@ import random
 import pytest
 
 from shoal.evolve import Archive, Axis, Elite, Evaluation
-from shoal.evolve.metrics import summarise
+from shoal.evolve.metrics import summarise_archive
 
 AXES = (Axis("spawned", (1, 10, 100, 1000, 10_000)), Axis("coverage", (10, 100, 500, 1000, 4000)))
 
@@ -40,7 +40,7 @@ def test_the_same_numbers_as_pyribs(adds: int, offset: float) -> None:
         status = ours.add(elite).status
         added = theirs.add_single([float(number)], fitness, [float(index) for index in cell])
         assert {"rejected": 0, "improved": 1, "new": 2}[status] == int(added["status"])
-    found, stats = summarise(ours, offset), theirs.stats
+    found, stats = summarise_archive(ours, offset), theirs.stats
     assert found.filled == stats.num_elites
     assert found.coverage == pytest.approx(float(stats.coverage), abs=1e-12)
     assert found.qd_score == pytest.approx(float(stats.qd_score), rel=1e-5)

@@ -1,4 +1,6 @@
+from shoal.errors import CandidateError as CandidateError
 from shoal.evolve.archive import Archive as Archive, Placement as Placement, Rescore as Rescore, load as load
+from shoal.evolve.conformance import check_domain as check_domain
 from shoal.evolve.domain import (
     Candidate as Candidate,
     Domain as Domain,
@@ -8,8 +10,23 @@ from shoal.evolve.domain import (
 )
 from shoal.evolve.elite import MIXED as MIXED, Elite as Elite, cell_of as cell_of
 from shoal.evolve.extraction import extract_program as extract_program, extract_programs as extract_programs
-from shoal.evolve.metrics import Duel as Duel, Generality as Generality, generality as generality
+from shoal.evolve.metrics import (
+    ArchiveSummary as ArchiveSummary,
+    Duel as Duel,
+    Generality as Generality,
+    generality as generality,
+    merge_common as merge_common,
+    merge_raw as merge_raw,
+    summarise_archive as summarise_archive,
+)
 from shoal.evolve.prompts import Prompt as Prompt, Prompts as Prompts, Template as Template
 from shoal.evolve.registry import domain_names as domain_names, open_domain as open_domain
 from shoal.evolve.rounds import choose_opponents as choose_opponents
-from shoal.runs.search import Axis as Axis, Cell as Cell, Evaluation as Evaluation, Origin as Origin
+from shoal.evolve.settings import EvolveSettings as EvolveSettings
+from shoal.runs.search import (
+    Axis as Axis,
+    Cell as Cell,
+    Evaluation as Evaluation,
+    Origin as Origin,
+    Words as Words,
+)

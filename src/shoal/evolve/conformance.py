@@ -1,6 +1,6 @@
 """What every domain promises a search, as checks that a domain's own tests can run.
 
-    from shoal.evolve.conformance import check_domain
+    from shoal.evolve import check_domain
 
     def test_my_domain() -> None:
         check_domain(MyDomain())

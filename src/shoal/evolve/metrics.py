@@ -24,7 +24,7 @@ from shoal.evolve.elite import MIXED, Elite
 from shoal.runs.search import Axis, Cell, Evaluation
 
 
-class Summary(NamedTuple):
+class ArchiveSummary(NamedTuple):
     """The state of an archive in numbers; `best` and `mean` are None for an empty one."""
 
     filled: int
@@ -48,10 +48,10 @@ def normalised_qd_score(archive: Archive, offset: float = 0.0) -> float:
     return qd_score(archive, offset) / archive.capacity
 
 
-def summarise(archive: Archive, offset: float = 0.0) -> Summary:
+def summarise_archive(archive: Archive, offset: float = 0.0) -> ArchiveSummary:
     values = [archive.fitness(elite) for elite in archive]
     score = qd_score(archive, offset)
-    return Summary(
+    return ArchiveSummary(
         len(archive),
         archive.capacity,
         coverage(archive),

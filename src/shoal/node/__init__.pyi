@@ -17,6 +17,7 @@ from shoal.node.drive import (
     run_in_threads as run_in_threads,
     run_in_turns as run_in_turns,
 )
+from shoal.node.network import Network as Network
 from shoal.node.node import Node as Node, NodeSettings as NodeSettings, Status as Status
 from shoal.node.outside import (
     Call as Call,

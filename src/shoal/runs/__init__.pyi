@@ -11,4 +11,5 @@ from shoal.runs.journal import (
     read as read,
 )
 from shoal.runs.ledger import Ledger as Ledger, sum_up as sum_up
+from shoal.runs.results import Results as Results, read_results as read_results
 from shoal.runs.seeds import derive as derive, derive_integer as derive_integer
