@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-
 DISTRIBUTION = "shoal-swarm"
 """The name under which pip finds Shoal; programs import it as `shoal`."""
 

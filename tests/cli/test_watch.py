@@ -18,6 +18,8 @@ from shoal.corewar import record, snapshot, starter_set
 from shoal.corewar.settings import Settings
 from tests.cli.conftest import Shoal
 
+pytestmark = pytest.mark.timeout(120)
+
 SETTINGS = Settings(cycles=1500)
 
 
@@ -119,7 +121,7 @@ class Terminal:
 
     def close(self) -> None:
         self.process.kill()
-        self.process.wait()
+        self.process.wait(30)
         os.close(self.descriptor)
         os.close(self.inner)
 
