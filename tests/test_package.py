@@ -17,7 +17,9 @@ HEAVY = ("numpy", "torch", "zenoh", "typer", "rich", "cryptography", "msgspec")
 
 def test_importing_shoal_loads_nothing_heavy() -> None:
     code = f"import sys, shoal; print([name for name in {HEAVY!r} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
     assert done.stdout.strip() == "[]"
 
 
@@ -38,7 +40,9 @@ VENDORS = (
 )
 def test_importing_a_room_loads_neither_torch_nor_a_vendors_package(name: str) -> None:
     code = f"import sys, {name}; print([name for name in {VENDORS!r} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
     assert done.stdout.strip() == "[]"
 
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+DISTRIBUTION = "shoal-swarm"
+"""The name under which pip finds Shoal; programs import it as `shoal`."""
+
 
 def how_to_install(extra: str) -> str:
-    """How to add an optional part. From Shoal's own folder: in a package index the name may be anybody's."""
-    return f"pip install '.[{extra}]' in Shoal's folder"
+    """The command that adds an optional part."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
 class ShoalError(Exception):

@@ -107,13 +107,13 @@ def test_best_first(shoal: Shoal, tmp_path: Path) -> None:
 
 def test_standard_input(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "shoal.cli", "battle", "-", "@imp", "-k", "-r", "3"]
-    done = subprocess.run(command, input=b"dat 0, 0\n", capture_output=True)
+    done = subprocess.run(command, input=b"dat 0, 0\n", capture_output=True, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"0 0\n3 0\n", b"")
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:
     command = f"'{sys.executable}' -m shoal.cli assemble $(printf '@paper %.0s' $(seq 500)) | head -n 1"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
     assert done.stdout.startswith("Program")
     assert done.stderr == ""
 

@@ -36,6 +36,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [sys.executable, "-m", "shoal.cli", "compare", *SMALL, *FEW, "--out", str(folder)],
         capture_output=True,
         text=True,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("arm ")
@@ -86,9 +87,9 @@ def test_killed_in_the_middle_it_ends_as_if_it_had_not_been(finished: Path, tmp_
     while not list(tmp_path.glob("e/runs/*/*/nodes/*/journal.jsonl")) and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.wait(30)
     assert len(list(tmp_path.glob("e/outcomes/*/*.json"))) < 3, "it was killed too late"
-    again = subprocess.run(command, capture_output=True, text=True, env=os.environ)
+    again = subprocess.run(command, capture_output=True, text=True, env=os.environ, timeout=240)
     assert again.returncode == 0, again.stderr
     assert outcomes(tmp_path / "e") == outcomes(finished)
     sessions = json.loads((tmp_path / "e" / "sessions.json").read_text())

@@ -13,6 +13,8 @@ import pytest
 
 from tests.cli.conftest import Shoal
 
+pytestmark = pytest.mark.timeout(180)
+
 pty = pytest.importorskip("pty")
 
 NOBODY = "nobody was heard (0 peers), so nobody received anything"
@@ -83,10 +85,9 @@ def test_a_person_types_undisturbed_and_one_interrupt_ends_it(tmp_path: Path) ->
         seat.read_until("1 of 40 steps", 1)
         seat.read_until("> ", 4)
         time.sleep(1.0)
-        asked, began = seat.text, time.monotonic()
+        asked = seat.text
         seat.type("\x03")
-        assert seat.end() == 130
-        assert time.monotonic() - began < 10, "it does not wait for an answer"
+        assert seat.end() == 130, "nobody answers the question that it asked"
     finally:
         seat.close()
     assert "\x1b" not in asked, "nothing is redrawn and no cursor hidden"

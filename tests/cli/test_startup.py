@@ -42,7 +42,9 @@ VERBS = (
 
 def loaded_by(code: str) -> set[str]:
     report = "import sys; print(*sys.modules, file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return set(done.stderr.split())
 

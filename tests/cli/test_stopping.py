@@ -24,6 +24,8 @@ from shoal.lab.running import Progress
 from shoal.node import Stop
 from tests.processes import shoal, started, wait_until
 
+pytestmark = pytest.mark.timeout(180)
+
 __all__ = ["started"]
 
 TEXT = "stopping: waiting up to 30 s for calls under way; Ctrl-C again to stop at once"

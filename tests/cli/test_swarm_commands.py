@@ -18,6 +18,8 @@ from shoal.cli import main
 from shoal.swarm.accounts import Accounts
 from shoal.swarm.identity import Identity
 
+pytestmark = pytest.mark.timeout(120)
+
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

@@ -72,7 +72,7 @@ def test_following_ends_with_the_run(shoal: Shoal, tmp_path: Path, monkeypatch: 
     writer = threading.Thread(target=go_on)
     writer.start()
     done = shoal("track", run, "--to", f"jsonl:{tmp_path / 'm.jsonl'}", "--follow")
-    writer.join()
+    writer.join(60)
     assert done.code == 0, done.err
     assert [one["step"] for one in points(tmp_path / "m.jsonl")] == [1, 2, 3]
 

@@ -19,6 +19,8 @@ from shoal.corewar.recording import Event
 from shoal.corewar.settings import Settings
 from tests.cli.conftest import Shoal
 
+pytestmark = pytest.mark.timeout(120)
+
 SETTINGS = Settings(cycles=1500)
 
 
@@ -131,7 +133,7 @@ class Terminal:
 
     def close(self) -> None:
         self.process.kill()
-        self.process.wait()
+        self.process.wait(30)
         os.close(self.descriptor)
         os.close(self.inner)
 

@@ -16,6 +16,8 @@ from shoal.confine import Coverage, IdleError, Orders, StoppedError, Worker
 from shoal.errors import ConfineError
 from tests.confine.calculator import Calculation, Deed, Settings
 
+pytestmark = pytest.mark.timeout(120)
+
 HERE = str(Path(__file__).parent)
 LONG = 60.0
 """Seconds that no request needs: one that takes them hangs."""
@@ -151,7 +153,7 @@ def test_a_worker_outlives_the_thread_that_started_it() -> None:
     found: list[Worker] = []
     thread = threading.Thread(target=lambda: found.append(start()))
     thread.start()
-    thread.join()
+    thread.join(60)
     assert ask(found[0], Calculation("+", 20, 3)) == [23]
     found[0].end()
 

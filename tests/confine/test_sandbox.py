@@ -21,6 +21,8 @@ from shoal.tasks.verifier import Problem, Scored
 from tests.confine.attacks import ATTACKS, BLOCKED, SUCCEEDED
 from tests.tasks.asking import score
 
+pytestmark = pytest.mark.timeout(120)
+
 HERE = Path(__file__).parent
 MUST_WORK = os.environ.get("CI") == "true" and sys.platform == "linux" and platform.machine() == "x86_64"
 
@@ -171,7 +173,7 @@ def test_a_worker_does_not_outlive_its_parent() -> None:
         os.kill(worker, 0)
     finally:
         parent.send_signal(signal.SIGKILL)
-        parent.wait()
+        parent.wait(30)
         parent.stdout.close()
     until = time.monotonic() + 10
     while time.monotonic() < until and alive(worker):
@@ -207,7 +209,11 @@ for attempt in (lambda: open("/etc/hostname"), lambda: socket.socket(), lambda: 
 def test_a_kernel_without_the_features_is_told_and_python_still_refuses() -> None:
     environment = {"PYTHONPATH": os.pathsep.join(sys.path)}
     run = subprocess.run(
-        [sys.executable, "-c", WITHOUT_THE_KERNEL], capture_output=True, text=True, env=environment
+        [sys.executable, "-c", WITHOUT_THE_KERNEL],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
     )
     lines = run.stdout.splitlines()
     assert lines[0] == "0 False", run.stderr

@@ -29,7 +29,9 @@ def play_watched(folder: Path, handlers: int, rounds: int) -> str:
     assert chosen
     (folder / "hot_codes.h").write_text("\n".join(chosen) + "\n")
     build = [compiler, "-O1", "-w", "-std=gnu11", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    done = subprocess.run([*build, "-o", "fuzz", "fuzz_engine.c"], cwd=folder, capture_output=True, text=True)
+    done = subprocess.run(
+        [*build, "-o", "fuzz", "fuzz_engine.c"], cwd=folder, capture_output=True, text=True, timeout=240
+    )
     if "sanitize" in done.stderr and done.returncode and os.environ.get("CI") != "true":
         pytest.skip(f"the compiler has no sanitizers: {done.stderr.splitlines()[0]}")
     assert done.returncode == 0, done.stderr

@@ -204,6 +204,7 @@ def test_bombs_end_in_time_and_memory(rules: dict[str, int], lenient: bool) -> N
         capture_output=True,
         text=True,
         check=False,
+        timeout=240,
     )
     assert child.returncode == 0, child.stdout[-200:] + child.stderr[-2000:]
     assert child.stdout.count(" refused after ") == len(BOMBS), child.stdout

@@ -314,7 +314,7 @@ def test_a_real_search_is_watched_while_it_goes_on(browser: Browser, tmp_path: P
             page.locator("pre.source").wait_for()
     finally:
         search.kill()
-        search.wait()
+        search.wait(30)
 
 
 def load(browser: Browser, run: Path) -> tuple[float, float, float]:

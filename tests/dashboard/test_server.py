@@ -189,7 +189,7 @@ def test_a_missing_extra_teaches_how_to_install_it(
     monkeypatch.delitem(sys.modules, "shoal.dashboard.server", raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert main(["dashboard", str(run[0])]) == 2
-    assert "pip install '.[web]'" in capsys.readouterr().err
+    assert "pip install 'shoal-swarm[web]'" in capsys.readouterr().err
 
 
 def test_a_replay_is_the_round_that_the_seed_gives(server: Served, run: tuple[Path, dict[str, str]]) -> None:

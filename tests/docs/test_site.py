@@ -21,8 +21,8 @@ from tests.docs.pages import PAGES, ROOT
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if importlib.util.find_spec("mkdocs") is None or importlib.util.find_spec("material") is None:
-        assert os.environ.get("CI") != "true", "the site cannot be built: pip install '.[docs]'"
-        pytest.skip("the site needs mkdocs-material: pip install '.[docs]'")
+        assert os.environ.get("CI") != "true", "the site cannot be built: pip install 'shoal-swarm[docs]'"
+        pytest.skip("the site needs mkdocs-material: pip install 'shoal-swarm[docs]'")
     folder = tmp_path_factory.mktemp("site")
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],

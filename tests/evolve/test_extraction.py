@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, strategies as st
 
@@ -104,10 +102,9 @@ def test_any_text_gives_texts(one: str, other: str) -> None:
         "> " * 10**6,
     ],
 )
+@pytest.mark.timeout(60)  # anything worse than linear takes hours
 def test_long_answers_take_bounded_time(text: str) -> None:
-    began = time.process_time()
     found = extract_programs(text, DOMAIN.looks_like_code)
-    assert time.process_time() - began < 10
     assert sum(map(len, found)) <= 70 * ANSWER_SIZE
 
 

@@ -25,6 +25,8 @@ from tests.evolve.small import FOUR, histories, small
 from tests.models.server import Misbehaving
 from tests.processes import PATIENCE, children_of, is_alive, process_of, shoal, started, turns_of, wait_until
 
+pytestmark = pytest.mark.timeout(180)
+
 CALLS = 403
 
 __all__ = ["started"]
@@ -57,7 +59,7 @@ def test_killed_nodes_and_a_killed_run_go_on_and_spend_the_budget_exactly(
     orphans = children_of(second.pid)
     assert orphans
     second.kill()
-    second.wait()
+    second.wait(30)
     wait_until(lambda: not any(map(is_alive, orphans)), "the end of the children")
 
     kept = {path.parent.name: path.read_bytes() for path in folder.glob("nodes/*/journal.jsonl")}

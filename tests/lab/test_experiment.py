@@ -17,6 +17,8 @@ from shoal.lab.running import Progress, run_trials
 from shoal.node.drive import Stop
 from tests.lab.tasks import STEPS, count, fail_once_in_three, plan
 
+pytestmark = pytest.mark.timeout(120)
+
 
 def outcomes(folder: Path) -> dict[tuple[str, int], bytes]:
     experiment = Experiment.look(folder)
@@ -32,7 +34,7 @@ def start(folder: Path) -> subprocess.Popen[bytes]:
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, start_new_session=True
     )
     assert process.stdout is not None
-    assert process.stdout.readline() == b"running\n", process.communicate()[1]
+    assert process.stdout.readline() == b"running\n", process.communicate(timeout=30)[1]
     return process
 
 
@@ -71,7 +73,7 @@ def test_killed_again_and_again_it_ends_as_if_it_had_not_been(tmp_path: Path) ->
         process = start(tmp_path / "killed")
         time.sleep(delay)
         process.send_signal(signal.SIGKILL)
-        process.communicate()
+        process.communicate(timeout=30)
     steps = list((tmp_path / "killed" / "runs").rglob("[0-9]"))
     time.sleep(0.4)
     assert len(list((tmp_path / "killed" / "runs").rglob("[0-9]"))) <= len(steps) + 2, "children went on"

@@ -12,6 +12,8 @@ import pytest
 from shoal.errors import ConfigError
 from shoal.models.cache import Cached, cache_folder, cached, made_whole, remove, use
 
+pytestmark = pytest.mark.timeout(120)
+
 DIGEST = "0123456789abcdef"
 
 
@@ -93,7 +95,7 @@ def test_an_entry_that_another_process_uses_is_kept_until_it_ends(folder: Path, 
         assert entry.path.exists()
     finally:
         user.kill()
-        user.communicate()
+        user.communicate(timeout=30)
     remove(entry)
     assert not entry.path.exists()
 

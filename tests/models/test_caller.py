@@ -209,7 +209,7 @@ def test_threads_share_what_was_given() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(60)
     assert len(granted) == spending.spent.calls == 50
 
 
@@ -316,7 +316,7 @@ def test_concurrency_is_shared_by_all_threads_of_a_process(server: Misbehaving) 
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(60)
     assert server.calls["slow"] == 12
     assert server.most_active == 2
 

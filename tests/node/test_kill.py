@@ -11,13 +11,15 @@ import pytest
 from shoal.runs import derive, read, sum_up
 from shoal.runs.records import Answered, Stopped, content_of
 
+pytestmark = pytest.mark.timeout(120)
+
 
 def start(run: Path, *arguments: int) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "tests.node.killed_node", str(run), *map(str, arguments)]
     # Unbuffered: a line that came along with the first one would be lost to `communicate`.
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
     assert process.stdout is not None
-    assert process.stdout.readline() == b"running\n", process.communicate()[1]
+    assert process.stdout.readline() == b"running\n", process.communicate(timeout=30)[1]
     return process
 
 
@@ -56,7 +58,7 @@ def test_killed_again_and_again_it_ends_as_if_it_had_not_been(
         process = start(run, look_ahead, budget, checkpoint_every)
         time.sleep(moments.random() * 0.1)
         process.send_signal(signal.SIGKILL)
-        process.communicate()
+        process.communicate(timeout=30)
         now_accepted = answers(run)
         assert accepted.items() <= now_accepted.items(), "an accepted answer was lost"
         accepted = now_accepted
@@ -72,7 +74,7 @@ def test_the_budget_is_exactly_spent_whatever_kills_it(tmp_path: Path) -> None:
         process = start(run, 3, budget, 0)
         time.sleep(moments.random() * 0.04)
         process.send_signal(signal.SIGKILL)
-        process.communicate()
+        process.communicate(timeout=30)
         assert calls(run) <= budget
     finish(run, 3, budget, 0)
     assert sum_up(read(journal(run))).spent == {"searches": budget}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -252,19 +251,3 @@ def test_no_flood_of_answers_makes_it_large() -> None:
     assert set(CANDIDATES["wide"]) <= set(policy.answers)
     size = policy._scores.nbytes + sum(map(sys.getsizeof, policy.answers)) + sys.getsizeof(policy._index)
     assert size < 100_000
-
-
-def test_a_step_of_a_node_takes_well_under_a_millisecond() -> None:
-    policy = TablePolicy("wide")
-    questions = [f"{index}+{index}=" for index in range(4)]
-    best = math.inf
-    for seed in range(50):
-        start = time.process_time()
-        sampled = policy.sample(questions, 4, SAMPLING, seed)
-        groups = [
-            LearningGroup(question, completions, [0.5, -0.5, 0.5, -0.5])
-            for question, completions in zip(questions, sampled, strict=True)
-        ]
-        policy.learn(groups, LEARNING, 1.0)
-        best = min(best, time.process_time() - start)
-    assert best < 1e-3

@@ -13,7 +13,7 @@ def test_a_run_folder_holds_config_versions_and_nodes(tmp_path: Path) -> None:
     with RunFolder.create(tmp_path / "run", "seed = 1\n") as run:
         assert run.config_toml == "seed = 1\n"
         versions = msgspec.json.decode((run.path / "versions.json").read_bytes())
-        assert {"shoal", "python", "platform"} <= versions.keys()
+        assert {"shoal", "python", "platform", "numpy"} <= versions.keys()
         with run.open_journal("a") as journal:
             journal.append("kind", 0.0, 1)
         assert run.node_names() == ["a"]

@@ -133,7 +133,7 @@ def test_a_reader_beside_a_writer_sees_a_growing_prefix(tmp_path: Path) -> None:
     seen: list[int] = []
     while len(seen) < total:
         seen += [record.number for record in follower.poll()]
-    writer.join()
+    writer.join(60)
     assert seen == list(range(1, total + 1))
     assert list(follower.poll()) == []
 
@@ -194,6 +194,7 @@ def test_a_full_disk_is_one_clear_line_and_nothing_half_accepted(tmp_path: Path)
         capture_output=True,
         text=True,
         check=False,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     assert "could not be written: File too large. Everything before it is safe" in done.stdout

@@ -57,7 +57,7 @@ def test_processes_that_create_it_at_once_agree(tmp_path: Path) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(60)
     assert len(found) == 8
     assert len(set(found)) == 1
 

@@ -44,7 +44,7 @@ def test_four_verbs_from_many_threads() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(60)
 
     def complete() -> bool:
         for place, node in enumerate(nodes):

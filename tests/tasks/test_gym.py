@@ -210,7 +210,12 @@ def test_questions_do_not_depend_on_the_hash_seed() -> None:
     for number in ("1", "2"):
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": number}
         run = subprocess.run(
-            [sys.executable, "-c", DIGEST], capture_output=True, text=True, check=True, env=environment
+            [sys.executable, "-c", DIGEST],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment,
+            timeout=120,
         )
         found.append(run.stdout.splitlines())
     assert found[0] == found[1]

@@ -6,7 +6,6 @@ import math
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint
 from typing import Any
@@ -179,7 +178,12 @@ def test_opening_a_small_family_imports_little() -> None:
     )
     environment = {"PYTHONPATH": ":".join(sys.path)}
     found = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+        timeout=120,
     )
     assert found.stdout.strip() == "[]"
 
@@ -205,12 +209,10 @@ def test_the_answer_within_a_text(text: str, lenient: str, tags: str) -> None:
     assert extract_answer(text, "tags") == tags
 
 
+@pytest.mark.timeout(60)  # anything worse than linear takes hours
 def test_extraction_is_linear() -> None:
     for piece in ("<answer>", "</answer>", "<answer></answer>", "<", " ", "\n", "<answer"):
-        text = piece * ((1 << 18) // len(piece))
-        began = time.process_time()
-        extract_answer(text)
-        assert time.process_time() - began < 0.1
+        extract_answer(piece * ((1 << 24) // len(piece)))
     assert extract_answer("x" * 10**6 + "<answer>9</answer>") == "9"
 
 

@@ -24,7 +24,7 @@ def test_the_code_on_the_page_runs(tmp_path: Path) -> None:
     runpy.run_path(str(tmp_path / "vowels.py"))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     run = subprocess.run(
-        [sys.executable, "use.py"], cwd=tmp_path, env=environment, capture_output=True, text=True
+        [sys.executable, "use.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
     )
     assert run.returncode == 0, run.stderr
     assert "(1.0, 0.0)" in run.stdout

@@ -329,7 +329,7 @@ def test_many_threads_share_a_verifier(worker: WorkerVerifier) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(60)
     assert not wrong
 
 
@@ -337,7 +337,7 @@ def test_a_worker_outlives_the_thread_that_started_it() -> None:
     with WorkerVerifier() as verifier:
         first = threading.Thread(target=verifier.pose, args=(Problem("sums", "", "", 1),))
         first.start()
-        first.join()
+        first.join(60)
         process = verifier.process_id
         time.sleep(0.2)  # what ends with its thread has ended by then
         assert isinstance(verifier.pose(Problem("sums", "", "", 2)), Posed)
@@ -395,12 +395,12 @@ def test_a_closed_verifier_says_so() -> None:
         verifier.pose(Problem("sums", "", "", 1))
 
 
-def test_a_request_is_cheap(worker: WorkerVerifier) -> None:
+def test_many_requests_need_one_process(worker: WorkerVerifier) -> None:
     answers = [str(number) for number in range(8)]
-    used = time.process_time()
+    before = (worker.process_id, worker.starts)
     for seed in range(300):
         assert isinstance(score(worker, Problem("sums", "", "", 10**9 + seed), answers), Scored)
-    assert (time.process_time() - used) / 300 < 1e-3
+    assert (worker.process_id, worker.starts) == before
 
 
 SAFE_FAMILIES = sorted({*known_families(), *(f"gym:{name}" for name in SAFE)})

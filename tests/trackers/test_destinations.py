@@ -43,7 +43,7 @@ def test_a_missing_package_is_one_teaching_line(kind: str, monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, kind, None)
     with pytest.raises(ConfigError) as raised:
         open_tracker(f"{kind}:x")
-    assert f"pip install '.[{kind}]'" in str(raised.value)
+    assert f"pip install 'shoal-swarm[{kind}]'" in str(raised.value)
     assert "\n" not in str(raised.value)
 
 

@@ -24,6 +24,8 @@ from tests.processes import (
 )
 from tests.train.small import last_checkpoint, small
 
+pytestmark = pytest.mark.timeout(180)
+
 __all__ = ["started"]
 
 PATIENCE = 240.0
@@ -85,7 +87,7 @@ def test_all_killed_at_once_lose_at_most_the_step_in_progress(
     wait_until(lambda: all(turns_of(journal) > 60 for journal in journals), "sixty turns")
     orphans = children_of(command.pid)
     command.kill()
-    command.wait()
+    command.wait(30)
     wait_until(lambda: not any(map(is_alive, orphans)), "the end of the children")
     kept = {journal: journal.read_bytes() for journal in journals}
     before = {node.name: node for node in summarise(folder).nodes}

@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 
 import shoal
-from shoal.errors import RunError
+from shoal.errors import DISTRIBUTION, RunError
 from shoal.files import force_to_disk
 from shoal.runs.checkpoint import Checkpoints
 from shoal.runs.config import Config, parse
@@ -143,12 +143,12 @@ def versions() -> dict[str, str]:
         "platform": f"{sys.platform} {platform.machine()}",
     }
     try:
-        requirements = importlib.metadata.requires("shoal") or []
+        requirements = importlib.metadata.requires(DISTRIBUTION) or []
     except importlib.metadata.PackageNotFoundError:
         requirements = []
     for requirement in requirements:
         match = re.match(r"[A-Za-z0-9._-]+", requirement)
-        if match and match[0] != "shoal":
+        if match and match[0] != DISTRIBUTION:
             try:
                 found[match[0]] = importlib.metadata.version(match[0])
             except importlib.metadata.PackageNotFoundError:

@@ -19,7 +19,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from shoal.errors import IdentityError
-from shoal.files import sync_folder
+from shoal.files import force_to_disk
 
 NodeId: TypeAlias = str
 """32 characters of lower-case base32: the first 20 bytes of a hash of the public key."""
@@ -184,6 +184,6 @@ def _write_new(path: Path, identity: Identity) -> None:
         finally:
             os.unlink(aside)
         if os.name == "posix":
-            sync_folder(path.parent)
+            force_to_disk(path.parent)
     except OSError as error:
         raise IdentityError(f"the key file {path} cannot be created: {error.strerror}") from error

@@ -56,7 +56,7 @@ class Process:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait()
+        self.process.wait(30)
 
 
 class Field:
@@ -77,7 +77,7 @@ class Field:
         for node in self.nodes.values():
             node.process.kill()
         for node in self.nodes.values():
-            node.process.wait()
+            node.process.wait(30)
 
     def target(self) -> dict[str, int]:
         """How many notes of each author's life exist now, as far as they have told."""
@@ -139,12 +139,11 @@ class Field:
 
     def _wait(self, problem: Any, seconds: float, words: str) -> float:
         began = time.monotonic()
+        until = began + seconds
         while found := problem():
             for node in self.nodes.values():
                 self._check(node)
-            assert time.monotonic() - began < seconds, (
-                f"{words} after {seconds:.0f} s: {found}\n{self.report()}"
-            )
+            assert time.monotonic() < until, f"{words} after {seconds:.0f} s: {found}\n{self.report()}"
             time.sleep(0.1)
         return time.monotonic() - began
 

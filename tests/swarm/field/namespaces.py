@@ -21,9 +21,9 @@ class Namespaces:
         if os.name != "posix" or shutil.which("ip") is None or os.geteuid() != 0:
             return False
         name = f"shoal{os.getpid()}try"
-        made = subprocess.run(["ip", "netns", "add", name], capture_output=True).returncode == 0
+        made = subprocess.run(["ip", "netns", "add", name], capture_output=True, timeout=30).returncode == 0
         if made:
-            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False, timeout=30)
         return made
 
     def __enter__(self) -> Namespaces:
@@ -45,7 +45,7 @@ class Namespaces:
 
     def __exit__(self, *_: object) -> None:
         for name in (self._hub, *map(self._name, range(self.groups))):
-            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False, timeout=30)
 
     def host(self, group: int) -> str:
         return f"10.77.0.{group + 1}"
@@ -64,4 +64,4 @@ class Namespaces:
         return f"{self._prefix}g{group}"
 
     def _ip(self, *words: str) -> None:
-        subprocess.run(["ip", *words], check=True, capture_output=True)
+        subprocess.run(["ip", *words], check=True, capture_output=True, timeout=30)

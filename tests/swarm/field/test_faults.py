@@ -21,6 +21,8 @@ from tests.swarm.field.namespaces import Namespaces
 from tests.swarm.field.test_swarm import options
 from tests.swarm.transport.conftest import NatsServer, free_port
 
+pytestmark = pytest.mark.timeout(240)
+
 GROUPS = 4
 
 Harm = Callable[[], None]

@@ -12,6 +12,8 @@ import pytest
 from tests.swarm.field.harness import Field, say
 from tests.swarm.transport.conftest import free_port
 
+pytestmark = pytest.mark.timeout(240)
+
 
 def options(place: Path, name: str, **more: Any) -> dict[str, Any]:
     return {"engine": "zenoh", "swarm": str(place), "key": str(place / f"{name}.key"), **more}

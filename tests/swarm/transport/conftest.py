@@ -109,7 +109,7 @@ class NatsServer:
 
     def __exit__(self, *_: object) -> None:
         self.process.kill()
-        self.process.wait()
+        self.process.wait(30)
 
     def _answers(self) -> bool:
         try:

@@ -176,4 +176,4 @@ def test_missing_package_is_explained() -> None:
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20)
     assert found.stdout.startswith("ConfigError")
-    assert "pip install '.[nats]'" in found.stdout
+    assert "pip install 'shoal-swarm[nats]'" in found.stdout

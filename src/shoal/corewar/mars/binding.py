@@ -20,7 +20,7 @@ import numpy.typing as npt
 from shoal.corewar.instruction import Instruction, Mode, Modifier, Opcode
 from shoal.corewar.settings import MAX_WARRIORS, Settings
 from shoal.corewar.warrior import Warrior
-from shoal.errors import ConfigError, ShoalError
+from shoal.errors import DISTRIBUTION, ConfigError, ShoalError
 
 Numbers = npt.NDArray[np.uint32]
 Cells = npt.NDArray[np.uint64]
@@ -64,7 +64,7 @@ def library() -> ctypes.CDLL:
     except OSError as error:
         raise EngineError(
             f"the compiled Core War engine cannot be loaded from {LIBRARY} ({error}): "
-            "install shoal again with a C compiler present (pip install --force-reinstall shoal)"
+            f"install it again with a C compiler present (pip install --force-reinstall {DISTRIBUTION})"
         ) from error
     version = engine.shoal_abi_version()
     if version != ABI_VERSION:
