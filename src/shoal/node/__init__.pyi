@@ -11,13 +11,13 @@ from shoal.node.application import (
     Turn as Turn,
     Verdict as Verdict,
 )
+from shoal.node.crew import Network as Network
 from shoal.node.drive import (
     Stop as Stop,
     run_in_field as run_in_field,
     run_in_threads as run_in_threads,
     run_in_turns as run_in_turns,
 )
-from shoal.node.network import Network as Network
 from shoal.node.node import Node as Node, NodeSettings as NodeSettings, Status as Status
 from shoal.node.outside import (
     Call as Call,
