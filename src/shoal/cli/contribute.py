@@ -83,4 +83,4 @@ def contribute(
     if rollouts is not None:
         read_prepared(rollouts)  # says what is wrong with it, before anything is joined
     folder = out or new_folder("contribute")
-    run_and_report(chosen, folder, network.network(1), in_process=False, json=json, quiet=quiet)
+    run_and_report(chosen, folder, network.network_of_run(1), in_process=False, json=json, quiet=quiet)

@@ -42,8 +42,8 @@ def doctor(
     from shoal.cli.peers import listen_for
     from shoal.swarm.checkup import check_machine, peers_heard
 
-    chosen = network.joining()
-    findings = list(check_machine(str(key_path(network.key)), chosen.listen, chosen.join, chosen.tls))
+    chosen = network.network()
+    findings = list(check_machine(str(key_path(network.key)), chosen.listen, chosen.join, chosen.tls_files))
     if chosen.join and all(finding.well for finding in findings):
         _, present, figures = listen_for(chosen, seconds)
         findings.append(peers_heard(len(present), figures))

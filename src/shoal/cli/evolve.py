@@ -61,7 +61,7 @@ def evolve(
         print(to_toml(chosen), end="")
         return
     check_models(chosen)
-    nodes = network.network(len(chosen.models), in_process=in_process)
+    nodes = network.network_of_run(len(chosen.models), in_process=in_process)
     run_and_report(chosen, out or new_folder("evolve"), nodes, in_process=in_process, json=json, quiet=quiet)
 
 

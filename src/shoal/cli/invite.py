@@ -52,7 +52,7 @@ def invite(
 
     if tls is not None:
         address = str(parse_address(address, secure=True))
-    chosen = NetworkOptions(swarm=swarm, secret_file=secret_file).joining()
+    chosen = NetworkOptions(swarm=swarm, secret_file=secret_file).network()
     invitation = str(Invitation(address, chosen.swarm, chosen.secret))
     if node and tls is None:
         raise ConfigError("--node names whom to make certificates for: say where to put them with --tls DIR")

@@ -16,8 +16,6 @@ from shoal.errors import ConfigError
 
 if TYPE_CHECKING:
     from shoal.node.crew import Network
-    from shoal.swarm.settings import ExchangeSettings
-    from shoal.swarm.transport import TlsFiles, Transport
 
 MOST_SECRET_BYTES = 4096
 DEFAULT_SWARM = "shoal"
@@ -101,11 +99,13 @@ class NetworkOptions:
     def names_a_swarm(self) -> bool:
         return bool(self.join or self.listen or self.swarm or self.secret_file)
 
-    def joining(self) -> Joining:
+    def network(self) -> Network:
         """Their meaning together. An invitation gives the swarm and its secret unless an option does."""
+        from shoal.node.crew import Network
         from shoal.swarm.membership import PREFIX, parse_invitation
 
-        _refuse_nameless(self.swarm)
+        if self.swarm is not None and not self.swarm.strip():
+            raise ConfigError("--swarm is empty: give the swarm a name, e.g. --swarm herring")
         swarm, addresses, secret = self.swarm, [], _read_secret(self.secret_file)
         for text in self.join or ():
             if text.startswith(PREFIX):
@@ -115,31 +115,40 @@ class NetworkOptions:
                 secret = secret or invitation.secret
             else:
                 addresses.append(text)
-        return Joining(
-            tuple(addresses),
-            tuple(self.listen or ()),
-            tuple(self.advertise or ()),
-            self.transport,
-            swarm or DEFAULT_SWARM,
-            secret,
-            tuple(self.allow or ()),
-            _tls_files(self.tls_authority, self.tls_certificate, self.tls_key),
+        files = [str(file) for file in self.tls_files if file is not None]
+        if len(files) not in (0, 3):
+            raise ConfigError("TLS needs all three of --tls-authority, --tls-certificate and --tls-key")
+        return Network(
+            join=tuple(addresses),
+            listen=tuple(self.listen or ()),
+            advertise=tuple(self.advertise or ()),
+            transport=self.transport,
+            swarm=swarm or DEFAULT_SWARM,
+            secret=secret,
+            allow=tuple(self.allow or ()),
+            tls=(files[0], files[1], files[2]) if files else None,
+            key=str(self.key) if self.key is not None else None,
+            wait_for=self.wait_for,
         )
 
-    def network(self, nodes: int, *, in_process: bool = False) -> Network:
+    @property
+    def tls_files(self) -> tuple[Path | None, ...]:
+        return self.tls_authority, self.tls_certificate, self.tls_key
+
+    def network_of_run(self, nodes: int, *, in_process: bool = False) -> Network:
         """How the nodes of a run reach others. Without addresses and names the run is a swarm of its own.
-        ConfigError where an address, a node id or a file can be seen to be wrong, before anything starts."""
+        ConfigError where an option can be seen to be wrong, before anything starts."""
+        from msgspec.structs import replace
+
         from shoal.node.crew import Network
         from shoal.swarm.identity import Identity
-        from shoal.swarm.membership import check_allowed
-        from shoal.swarm.transport import check_transport
 
-        _refuse_nameless(self.swarm)
-        tls = (self.tls_authority, self.tls_certificate, self.tls_key)
-        if in_process and (self.names_a_swarm or self.wait_for):
+        network = self.network()
+        joins = bool(self.join or self.listen or self.swarm or self.secret_file)
+        if in_process and (joins or self.wait_for):
             raise ConfigError("--in-process has no network: leave it out to join others")
-        if not self.names_a_swarm:
-            if self.allow or self.key is not None or any(file is not None for file in tls):
+        if not joins:
+            if self.allow or self.key is not None or any(file is not None for file in self.tls_files):
                 raise ConfigError(
                     "--allow, --key and --tls-… are for a swarm with others: say which by --join, --listen "
                     "or --swarm"
@@ -149,67 +158,15 @@ class NetworkOptions:
                     f"--wait-for {self.wait_for}: this run is a swarm of its own with {nodes} nodes, so a "
                     f"node has {nodes - 1} peers: join others with --join or --swarm"
                 )
-            check_transport(self.transport)
-            return Network(transport=self.transport, wait_for=self.wait_for)
-        if nodes > 1 and self.key is not None:
+            network = Network(transport=self.transport, wait_for=self.wait_for)
+        elif nodes == 1:
+            if key_path(self.key).exists():
+                Identity.load(key_path(self.key))  # raises if it is damaged or open to others
+            network = replace(network, machine_key=str(key_path(None)))
+        elif self.key is not None:
             raise ConfigError("--key is the identity of one node: run one node with it")
-        chosen = self.joining()
-        check_transport(
-            chosen.transport,
-            listen=chosen.listen,
-            join=chosen.join,
-            advertise=chosen.advertise,
-            tls=chosen.tls,
-        )
-        check_allowed(chosen.allow)
-        if nodes == 1 and key_path(self.key).exists():
-            Identity.load(key_path(self.key))  # raises if it is damaged or open to others
-        files = chosen.tls
-        return Network(
-            chosen.join,
-            chosen.listen,
-            chosen.advertise,
-            chosen.transport,
-            chosen.swarm,
-            chosen.secret,
-            chosen.allow,
-            None if files is None else (str(files.authority), str(files.certificate), str(files.key)),
-            str(self.key) if self.key is not None else None,
-            str(key_path(None)) if nodes == 1 else None,
-            self.wait_for,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Joining:
-    """Addresses, swarm and secret, with invitations taken apart."""
-
-    join: tuple[str, ...]
-    listen: tuple[str, ...]
-    advertise: tuple[str, ...]
-    transport: str
-    swarm: str
-    secret: str
-    allow: tuple[str, ...]
-    tls: TlsFiles | None
-
-    def open(self, node_id: str) -> Transport:
-        from shoal.swarm.transport import open_transport
-
-        return open_transport(
-            self.transport,
-            swarm=self.swarm,
-            node_id=node_id,
-            listen=self.listen,
-            join=self.join,
-            advertise=self.advertise,
-            tls=self.tls,
-        )
-
-    def settings(self) -> ExchangeSettings:
-        from shoal.swarm.settings import ExchangeSettings
-
-        return ExchangeSettings(swarm=self.swarm, secret=self.secret, allow=self.allow)
+        network.check()
+        return network
 
 
 def with_network(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -235,11 +192,6 @@ def with_network(*names: str) -> Callable[[Callable[..., None]], Callable[..., N
     return decorate
 
 
-def _refuse_nameless(swarm: str | None) -> None:
-    if swarm is not None and not swarm.strip():
-        raise ConfigError("--swarm is empty: give the swarm a name, e.g. --swarm herring")
-
-
 def _read_secret(path: Path | None) -> str:
     if path is None:
         return ""
@@ -252,13 +204,3 @@ def _read_secret(path: Path | None) -> str:
     if not secret or len(content) > MOST_SECRET_BYTES:
         raise ConfigError(f"{path} holds no usable secret: put one line of text into it")
     return secret
-
-
-def _tls_files(authority: Path | None, certificate: Path | None, key: Path | None) -> TlsFiles | None:
-    if authority is None and certificate is None and key is None:
-        return None
-    if authority is None or certificate is None or key is None:
-        raise ConfigError("TLS needs all three of --tls-authority, --tls-certificate and --tls-key")
-    from shoal.swarm.transport import TlsFiles
-
-    return TlsFiles(authority, certificate, key)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import options
-from shoal.cli.network import Joining, NetworkOptions, with_network
+from shoal.cli.network import NetworkOptions, with_network
 from shoal.cli.running import NOBODY_HEARD
 from shoal.errors import ConfigError
 
 if TYPE_CHECKING:
+    from shoal.node.crew import Network
     from shoal.swarm.accounts import Accounts
     from shoal.swarm.authors import Peer
     from shoal.swarm.identity import NodeId
@@ -50,13 +51,13 @@ def peers(
     if kept is not None:
         _show(_accounts_in(kept), None, json)
         return
-    accounts, present, _ = listen_for(network.joining(), seconds)
+    accounts, present, _ = listen_for(network.network(), seconds)
     _show([("", accounts)], present, json)
     if not present:
         raise typer.Exit(NOBODY_HEARD)
 
 
-def listen_for(chosen: Joining, seconds: float) -> tuple[Accounts, dict[NodeId, Peer], dict[str, int]]:
+def listen_for(chosen: Network, seconds: float) -> tuple[Accounts, dict[NodeId, Peer], dict[str, int]]:
     """Takes part under a passing identity, sharing nothing; returns accounts, whom it heard, and figures."""
     import time
 
@@ -65,7 +66,9 @@ def listen_for(chosen: Joining, seconds: float) -> tuple[Accounts, dict[NodeId, 
     from shoal.swarm.live import LiveExchange
 
     identity = Identity.create()
-    with LiveExchange(identity, chosen.open(identity.node_id), Kinds([]), chosen.settings()) as exchange:
+    with LiveExchange(
+        identity, chosen.open(identity.node_id), Kinds([]), chosen.exchange_settings()
+    ) as exchange:
         time.sleep(seconds)
         return exchange.accounts, exchange.peers(), exchange.figures()
 

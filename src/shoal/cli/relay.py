@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli.network import Joining, NetworkOptions, with_network
+from shoal.cli.network import NetworkOptions, with_network
 from shoal.errors import ConfigError
+
+if TYPE_CHECKING:
+    from shoal.node.crew import Network
 
 REPORT_SECONDS = 60.0
 
@@ -37,7 +40,7 @@ def relay(
 
     if not network.listen:
         raise ConfigError("a relay needs an address where others reach it: --listen tcp/0.0.0.0:7447")
-    chosen = network.joining()
+    chosen = network.network()
     ended = threading.Event()
     transport = chosen.open("relay-" + secrets.token_hex(8))
     try:
@@ -50,7 +53,7 @@ def relay(
     note("relay ended")
 
 
-def shown_addresses(chosen: Joining, endpoints: Sequence[str]) -> list[str]:
+def shown_addresses(chosen: Network, endpoints: Sequence[str]) -> list[str]:
     """Where others reach the relay: what is advertised, else where it listens, with the ports that were free.
     "Every interface" stays so: which of them leads here only the others know."""
     from dataclasses import replace

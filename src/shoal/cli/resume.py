@@ -33,5 +33,5 @@ def resume(
     from shoal.cli.running import run_and_report
 
     settings = settings_of(run)
-    nodes = network.network(len(settings.node_names()), in_process=in_process)
+    nodes = network.network_of_run(len(settings.node_names()), in_process=in_process)
     run_and_report(settings, run, nodes, in_process=in_process, json=json, quiet=quiet)

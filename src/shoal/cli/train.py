@@ -76,7 +76,7 @@ def train(
         print(to_toml(chosen), end="")
         return
     check_models(chosen)
-    reached = network.network(chosen.nodes, in_process=in_process)
+    reached = network.network_of_run(chosen.nodes, in_process=in_process)
     run_and_report(chosen, out or new_folder("train"), reached, in_process=in_process, json=json, quiet=quiet)
 
 

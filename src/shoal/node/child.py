@@ -24,10 +24,9 @@ from shoal.node.crew import Crew, Network, private_swarm
 from shoal.node.drive import Stop, run_in_field
 from shoal.runs import RunFolder, load_settings
 from shoal.runs.lock import claim, release
-from shoal.swarm import ExchangeSettings, Identity
+from shoal.swarm import Identity
 from shoal.swarm.live import LiveExchange
 from shoal.swarm.presence import PRESENCE
-from shoal.swarm.transport import TlsFiles, open_transport
 
 FAILED = 3
 LOOK_EVERY = 0.1
@@ -146,20 +145,11 @@ def _linger(seconds: float, stop: Stop) -> None:
 
 
 def _join_swarm(crew: Crew[Any], orders: Orders, run: RunFolder, identity: Identity) -> LiveExchange:
-    network = orders.network
     if orders.members:
         exchange = private_swarm(orders.swarm, orders.members)
     else:
-        exchange = ExchangeSettings(swarm=orders.swarm, secret=network.secret, allow=network.allow)
-    transport = open_transport(
-        network.transport,
-        swarm=orders.swarm,
-        node_id=identity.node_id,
-        listen=network.listen,
-        join=network.join,
-        advertise=network.advertise,
-        tls=_tls_files(network),
-    )
+        exchange = orders.network.exchange_settings(orders.swarm)
+    transport = orders.network.open(identity.node_id, orders.swarm)
     folder = run.node_folder(crew.names[orders.index])
     return LiveExchange(
         identity,
@@ -169,13 +159,6 @@ def _join_swarm(crew: Crew[Any], orders: Orders, run: RunFolder, identity: Ident
         accounts_path=folder / "accounts.json",
         presence_path=folder / PRESENCE,
     )
-
-
-def _tls_files(network: Network) -> TlsFiles | None:
-    if network.tls is None:
-        return None
-    authority, certificate, key = map(Path, network.tls)
-    return TlsFiles(authority, certificate, key)
 
 
 def _end_with_the_parent() -> None:

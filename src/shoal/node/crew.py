@@ -19,6 +19,8 @@ from shoal.node.node import Node
 from shoal.node.standing import StandingOf, StandingOut
 from shoal.runs import RunFolder
 from shoal.swarm import ExchangeSettings, Kinds
+from shoal.swarm.membership import check_allowed
+from shoal.swarm.transport import TlsFiles, Transport, check_transport, open_transport
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,32 @@ class Network(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def is_private(self) -> bool:
         return not (self.join or self.listen or self.swarm)
+
+    @property
+    def tls_files(self) -> TlsFiles | None:
+        return None if self.tls is None else TlsFiles(*map(Path, self.tls))
+
+    def check(self) -> None:
+        """ConfigError for an address, a node id or a file that can be seen to be wrong; nothing is opened."""
+        check_transport(
+            self.transport, listen=self.listen, join=self.join, advertise=self.advertise, tls=self.tls_files
+        )
+        check_allowed(self.allow)
+
+    def open(self, node_id: str, swarm: str = "") -> Transport:
+        """A connection to the swarm, or to one of another name."""
+        return open_transport(
+            self.transport,
+            swarm=swarm or self.swarm,
+            node_id=node_id,
+            listen=self.listen,
+            join=self.join,
+            advertise=self.advertise,
+            tls=self.tls_files,
+        )
+
+    def exchange_settings(self, swarm: str = "") -> ExchangeSettings:
+        return ExchangeSettings(swarm=swarm or self.swarm, secret=self.secret, allow=self.allow)
 
 
 def private_swarm(swarm: str, members: tuple[str, ...]) -> ExchangeSettings:
