@@ -177,9 +177,12 @@ def test_a_folder_with_runs_in_it_names_them(
     (tmp_path / "runs" / "demo" / "other").mkdir()
     done = shoal("show", "runs/demo")
     assert done.code == 2
-    assert done.err == (
-        "shoal: runs/demo: this is not a run folder; there are runs in it: runs/demo/evolve, runs/demo/train.\n"
+    assert done.err.startswith(
+        "shoal: runs/demo: this is not a run folder; there are runs in it: runs/demo/evolve ("
     )
+    assert "runs/demo/train (" in done.err
+    assert "other" not in done.err
+    assert done.err.endswith("`shoal runs runs/demo` lists all.\n")
 
 
 @pytest.mark.parametrize("terminal", [True, False])

@@ -1,8 +1,8 @@
 """The command line: thin verbs over the library, one module per verb.
 
 Exit codes: 0 done, 1 nobody was heard, or `doctor` found something to do, 2 an option, a file or a setting is
-not usable, 3 a program does not assemble, 130 interrupted. Whatever goes wrong in an expected way is one
-message on standard error.
+not usable, 3 a program does not assemble, 130 interrupted. An expected error is one message on standard
+error.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
-    if sys.stdout is None:  # closed by whoever started the command
+    if sys.stdout is None:  # closed by the parent process
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - it stays open as long as the process
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a name may hold what the terminal cannot show
+        sys.stdout.reconfigure(errors="backslashreplace")  # the terminal may lack characters of a name
     try:
         from shoal.cli.app import app
 

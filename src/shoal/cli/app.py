@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from shoal import __version__
-from shoal.cli.assemble import assemble
-from shoal.cli.battle import battle
-from shoal.cli.cache import cache
-from shoal.cli.compare import compare
-from shoal.cli.contribute import contribute
-from shoal.cli.dashboard import dashboard
-from shoal.cli.demo import demo
-from shoal.cli.doctor import doctor
-from shoal.cli.evolve import evolve
-from shoal.cli.export import export
-from shoal.cli.info import info
-from shoal.cli.invite import invite
-from shoal.cli.merge import merge
-from shoal.cli.models import models
-from shoal.cli.peers import peers
-from shoal.cli.relay import relay
-from shoal.cli.report import report
-from shoal.cli.resume import resume
-from shoal.cli.runs import runs
-from shoal.cli.show import show
-from shoal.cli.sweep import sweep
-from shoal.cli.tournament import tournament
-from shoal.cli.track import track
-from shoal.cli.train import train
-from shoal.cli.watch import watch
+
+VERBS = (
+    "demo", "evolve", "train", "contribute", "resume", "runs", "show", "merge", "compare", "sweep", "report",
+    "export", "track", "models", "cache", "dashboard", "battle", "assemble", "tournament", "watch", "relay",
+    "peers", "invite", "doctor", "info",
+)  # fmt: skip
+"""Each is a function in the module of its name."""
 
 # Plain help and plain tracebacks: loading rich for them would double the time until they appear.
 app = typer.Typer(
@@ -69,31 +52,5 @@ def shoal(
     """
 
 
-for verb in (
-    demo,
-    evolve,
-    train,
-    contribute,
-    resume,
-    runs,
-    show,
-    merge,
-    compare,
-    sweep,
-    report,
-    export,
-    track,
-    models,
-    cache,
-    dashboard,
-    battle,
-    assemble,
-    tournament,
-    watch,
-    relay,
-    peers,
-    invite,
-    doctor,
-    info,
-):
-    app.command()(verb)
+for verb in VERBS:
+    app.command()(getattr(import_module(f"shoal.cli.{verb}"), verb))

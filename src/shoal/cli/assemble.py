@@ -80,7 +80,7 @@ def assemble(
 def _text(assembly: Assembly, source: bool, as_88: bool) -> str:
     from shoal.corewar.redcode import disassemble, listing
 
-    # A listing goes to terminals: only what is harmless there stays of the names.
+    # A listing goes to terminals: names keep only their harmless characters.
     warrior = replace(
         assembly.warrior,
         name=clean(assembly.warrior.name, 255),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import options, rules
+from shoal.cli.options import option
 from shoal.cli.output import print_json, print_table
 from shoal.cli.rules import MOST_ROUNDS
 from shoal.cli.sources import Files, read_all
@@ -39,8 +40,7 @@ def battle(
     pspace: rules.PspaceSize = None,
     rules_88: rules.Rules88 = False,
     fixed_position: Annotated[
-        int | None,
-        typer.Option("-F", metavar="N", help="First place of warrior 2; later rounds follow as in pMARS."),
+        int | None, option("-F", "N", "First place of warrior 2; later rounds follow as in pMARS.")
     ] = None,
     fixed_series: Annotated[
         bool, typer.Option("-f", help="Places that depend on the programs only, as in pMARS.")

@@ -1,4 +1,4 @@
-"""`shoal cache`: the models that Shoal made or unpacked, their sizes, and how to remove them."""
+"""`shoal cache`: the models that Shoal made or unpacked, their sizes, and their removal."""
 
 from __future__ import annotations
 

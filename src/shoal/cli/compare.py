@@ -9,6 +9,7 @@ import typer
 
 from shoal.cli import experiments, options
 from shoal.cli.evolve import settings_from
+from shoal.cli.options import option
 
 IN_TERMINAL = ("coverage_common", "qd_score_common", "generality", "qd_score", "valid", "calls")
 """The metrics that the terminal has room for; the report has all."""
@@ -19,36 +20,29 @@ def compare(
         Path | None, typer.Argument(metavar="CONFIG.toml", help="Settings of the search, as for evolve.")
     ] = None,
     models: Annotated[
-        str | None, typer.Option("--models", metavar="SPEC,…", help="One node per model; two or more differ.")
+        str | None, option("--models", "SPEC,…", "One node per model; two or more differ.")
     ] = None,
-    seeds: Annotated[
-        int, typer.Option("--seeds", metavar="K", min=1, max=experiments.MOST_SEEDS, help="Runs of each arm.")
-    ] = 5,
+    seeds: Annotated[int, option("--seeds", "K", "Runs of each arm.", min=1, max=experiments.MOST_SEEDS)] = 5,
     calls: Annotated[
-        int | None, typer.Option("--calls", metavar="N", min=1, help="Calls of each run, over all its nodes.")
+        int | None, option("--calls", "N", "Calls of each run, over all its nodes.", min=1)
     ] = None,
-    rounds: Annotated[
-        int | None, typer.Option("--rounds", metavar="R", min=1, help="Rounds of each run.")
-    ] = None,
+    rounds: Annotated[int | None, option("--rounds", "R", "Rounds of each run.", min=1)] = None,
     out: Annotated[
-        Path,
-        typer.Option("--out", metavar="DIR", help="Folder of the experiment; there, it is gone on with."),
+        Path, option("--out", "DIR", "Folder of the experiment; an existing one is continued.")
     ] = Path("runs/compare"),
     arms: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--arms",
-            metavar="NAME,…",
-            help="Of solo, homogeneous, heterogeneous, no-sharing, opponents-only, seeds-only, from-scratch.",
+            "NAME,…",
+            "Of solo, homogeneous, heterogeneous, no-sharing, opponents-only, seeds-only, from-scratch.",
         ),
     ] = None,
     held_out: Annotated[
-        Path | None,
-        typer.Option("--held-out", metavar="DIR", help="Programs that take no part, to test the best on."),
+        Path | None, option("--held-out", "DIR", "Programs that take no part, to test the best on.")
     ] = None,
     changes: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Any other setting; may be repeated."),
+        list[str] | None, option("--set", "KEY=VALUE", "Any other setting; may be repeated.")
     ] = None,
     workers: experiments.Workers = None,
     dry_run: experiments.DryRun = False,
@@ -59,7 +53,7 @@ def compare(
 
     Runs solo and homogeneous once per model, heterogeneous, and its controls, with several seeds each,
     and writes DIR/report.html, DIR/results.md and DIR/results.json. Interrupted in any way, the same
-    command goes on. More seeds or arms may be added to what is there.
+    command goes on. More seeds or arms may be added later.
 
     \b
     Examples:

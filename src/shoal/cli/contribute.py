@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from shoal.cli import options, train
 from shoal.cli.network import NetworkOptions, with_network
+from shoal.cli.options import option
 
 
 @with_network()
@@ -16,29 +15,22 @@ def contribute(
     network: NetworkOptions,
     model: Annotated[
         str,
-        typer.Option(
-            "--model",
-            metavar="SPEC",
-            help="person: for yourself, program:COMMAND, or a model, e.g. openai:gpt-5-mini.",
+        option(
+            "--model", "SPEC", "person: for yourself, program:COMMAND, or a model, e.g. openai:gpt-5-mini."
         ),
     ] = "",
     rollouts: Annotated[
         Path | None,
-        typer.Option(
-            "--rollouts", metavar="FILE|RUN", help="Groups that were written before, or the run of a search."
-        ),
+        option("--rollouts", "FILE|RUN", "Groups that were written before, or the run of a search."),
     ] = None,
     tasks: train.Tasks = None,
-    groups: Annotated[
-        int | None, typer.Option("--groups", metavar="I", min=1, help="Groups per step.")
-    ] = None,
+    groups: Annotated[int | None, option("--groups", "I", "Groups per step.", min=1)] = None,
     group: train.Group = None,
     steps: train.Steps = None,
     seed: options.Seed = None,
     out: options.Out = None,
     linger: Annotated[
-        float,
-        typer.Option("--linger", metavar="SECONDS", min=0, help="Stay so long for others to fetch."),
+        float, option("--linger", "SECONDS", "Stay so long for others to fetch.", min=0)
     ] = 10.0,
     settings: options.Set = None,
     json: options.Json = False,
@@ -71,7 +63,7 @@ def contribute(
         [f"linger={linger}", *(settings or [])],
         nodes=1,
         tasks=tasks,
-        local=groups or (1 if model.startswith("person:") else None),  # what a person wrote goes out at once
+        local=groups or (1 if model.startswith("person:") else None),  # a person's answers go out at once
         group=group,
         steps=steps,
         seed=seed,
@@ -81,6 +73,6 @@ def contribute(
     chosen.check()
     check_models(chosen)
     if rollouts is not None:
-        read_prepared(rollouts)  # says what is wrong with it, before anything is joined
+        read_prepared(rollouts)  # names its faults before anything is joined
     folder = out or new_folder("contribute")
     run_and_report(chosen, folder, network.network_of_run(1), in_process=False, json=json, quiet=quiet)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shoal.cli.options import option
+
 if TYPE_CHECKING:
     from shoal.dashboard.watcher import Watcher
     from shoal.runs.search import DomainFacts
@@ -16,20 +18,15 @@ if TYPE_CHECKING:
 def dashboard(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN|DIR…", help="Run folders, or folders of runs.")],
     host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Where to listen; this machine only by default.")
+        str, option("--host", "ADDRESS", "Where to listen; this machine only by default.")
     ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option("--port", metavar="N", min=0, max=65535, help="Port; 0 is any free one.")
-    ] = 0,
+    port: Annotated[int, option("--port", "N", "Port; 0 is any free one.", min=0, max=65535)] = 0,
     token: Annotated[
-        str | None, typer.Option("--token", metavar="TEXT", help="Readers must know it. Others see it in ps.")
+        str | None, option("--token", "TEXT", "Readers must know it. Others see it in ps.")
     ] = None,
-    token_file: Annotated[
-        Path | None, typer.Option("--token-file", metavar="FILE", help="The same, from a file.")
-    ] = None,
+    token_file: Annotated[Path | None, option("--token-file", "FILE", "The same, from a file.")] = None,
     allow_host: Annotated[
-        list[str] | None,
-        typer.Option("--allow-host", metavar="NAME", help="A name by which readers reach it; repeatable."),
+        list[str] | None, option("--allow-host", "NAME", "A name by which readers reach it; repeatable.")
     ] = None,
 ) -> None:
     """Show runs in the browser while they go on: archives, replays, curves, who learns from whom.
@@ -64,7 +61,7 @@ def dashboard(
 
 
 def watch(paths: list[Path]) -> Watcher:
-    """A watcher of these runs and of those in these folders, of which each must have one at least."""
+    """A watcher of these runs, and of all runs in these folders; RunError if there is none."""
     from shoal.dashboard.run_view import RunView
     from shoal.dashboard.watcher import Watcher
     from shoal.errors import RunError

@@ -1,4 +1,4 @@
-"""`shoal demo`: both systems on embedded defaults, and a page about what came of it."""
+"""`shoal demo`: both systems on embedded defaults, and a page about the results."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import options
+from shoal.cli.options import option
 from shoal.cli.progress import Manner, ProgressDisplay
 from shoal.cli.running import INTERRUPTED, NODE_FAILED, announcing_stop
 
@@ -27,13 +28,11 @@ MARK = ".demo"
 
 
 def demo(
-    out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where the runs and the page are put.")
-    ] = Path("runs/demo"),
+    out: Annotated[Path, option("--out", "DIR", "Where the runs and the page are put.")] = Path("runs/demo"),
     llm: Annotated[
         bool, typer.Option("--llm", help="With language models that pip installs, where they are; slower.")
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", min=0, help="Seed.")] = 0,
+    seed: Annotated[int, option("--seed", "S", "Seed.", min=0)] = 0,
     quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
@@ -98,7 +97,7 @@ def _beginning(settings: EvolveSettings | TrainSettings) -> str:
 
 
 def _run(settings: Any, folder: Path, stop: Stop, manner: Manner) -> tuple[Any, str]:
-    """One run with its progress; its summary, and how it ended, whose reason was said if there was one."""
+    """One run with its progress; returns its summary and its end. The reason of a failure is printed."""
     from shoal.applications import APPLICATIONS
     from shoal.cli.output import note
     from shoal.node.running import run_crew
@@ -114,7 +113,7 @@ def _run(settings: Any, folder: Path, stop: Stop, manner: Manner) -> tuple[Any, 
 
 
 def settings_of(llm: bool, seed: int) -> tuple[EvolveSettings, TrainSettings]:
-    """What the demo runs."""
+    """The settings of the two runs."""
     from shoal.errors import ConfigError
     from shoal.evolve.settings import EvolveSettings
     from shoal.models import PRESETS
@@ -138,7 +137,7 @@ def settings_of(llm: bool, seed: int) -> tuple[EvolveSettings, TrainSettings]:
 
 
 def _clear(out: Path) -> None:
-    """Removes an earlier demo, and nothing else: what has the mark of one, and is not going on."""
+    """Removes an earlier demo that carries the mark and has ended, and nothing else."""
     from shoal.errors import ConfigError
     from shoal.runs.folder import OWNER
     from shoal.runs.lock import is_in_use
@@ -165,7 +164,7 @@ def _clear(out: Path) -> None:
 
 
 def next_commands(out: Path, parts: Sequence[str], *, has_program: bool) -> list[str]:
-    """Commands that show what the runs `parts` of a demo found, as one types them."""
+    """Commands, ready to type, that show the results of the demo's runs `parts`."""
     from importlib.util import find_spec
 
     run = shlex.quote(str(out / "evolve"))

@@ -1,4 +1,4 @@
-"""`shoal doctor`: can this machine take part, and if not, what to do."""
+"""`shoal doctor`: obstacles that keep this machine from taking part, with their remedies."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.network import NetworkOptions, key_path, with_network
+from shoal.cli.options import option
 
 NOT_WELL = 1
 
@@ -26,7 +27,7 @@ NOT_WELL = 1
 def doctor(
     network: NetworkOptions,
     seconds: Annotated[
-        float, typer.Option("--seconds", metavar="S", min=0.5, max=600, help="How long to listen for peers.")
+        float, option("--seconds", "S", "How long to listen for peers.", min=0.5, max=600)
     ] = 5.0,
     json: options.Json = False,
 ) -> None:

@@ -5,22 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from shoal.cli import options
 from shoal.cli.network import NetworkOptions, with_network
+from shoal.cli.options import option
 
 if TYPE_CHECKING:
     from shoal.evolve.settings import EvolveSettings
 
-Models = Annotated[
-    str | None,
-    typer.Option("--models", metavar="SPEC,SPEC,…", help="One node per model, e.g. builtin:bomber."),
-]
-Rounds = Annotated[int | None, typer.Option("--rounds", metavar="R", min=1, help="Rounds.")]
-Calls = Annotated[
-    int | None, typer.Option("--calls", metavar="N", min=1, help="Model calls of the whole swarm, exactly.")
-]
+Models = Annotated[str | None, option("--models", "SPEC,SPEC,…", "One node per model, e.g. builtin:bomber.")]
+Rounds = Annotated[int | None, option("--rounds", "R", "Rounds.", min=1)]
+Calls = Annotated[int | None, option("--calls", "N", "Model calls of the whole swarm, exactly.", min=1)]
 
 
 @with_network()

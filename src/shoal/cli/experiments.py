@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shoal.cli.options import option
+
 if TYPE_CHECKING:
     from shoal.lab.experiment import Plan
     from shoal.lab.running import Progress
@@ -19,8 +21,7 @@ if TYPE_CHECKING:
 MOST_SEEDS = 1000
 
 Workers = Annotated[
-    int | None,
-    typer.Option("--workers", metavar="N", min=1, max=1024, help="Runs at a time, by default one per core."),
+    int | None, option("--workers", "N", "Runs at a time, by default one per core.", min=1, max=1024)
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the arms and settings, run nothing.")]
 
@@ -79,7 +80,7 @@ def carry_out(
 
 
 def print_results(results: Results, in_terminal: Sequence[str]) -> None:
-    """The main columns of the table and what follows from it."""
+    """The main columns of the table, and the sentences about it."""
     from shoal.cli.output import clean, print_table
 
     metrics = [metric for metric in results.metrics if metric.name in in_terminal]
@@ -112,7 +113,7 @@ def show_plan(plan: Plan, columns: Mapping[str, Callable[[dict[str, Any]], objec
         print_json(msgspec.to_builtins(plan))
         return
     print_table(
-        ["arm", *columns, "what it is"],
+        ["arm", *columns, "description"],
         [[arm.name, *(of(arm.settings) for of in columns.values()), arm.title] for arm in plan.arms],
         longest=LONGEST_LINE,
     )
@@ -123,8 +124,8 @@ def show_plan(plan: Plan, columns: Mapping[str, Callable[[dict[str, Any]], objec
 def _progress(
     *, quiet: bool, json: bool
 ) -> Iterator[tuple[Callable[[Progress], None], Callable[[str], None]]]:
-    """How to show where it stands, and how to say a line beside it. A bar with an estimate where standard
-    error is a terminal, else a line for each run that ends: an object with `json`, nothing with `quiet`."""
+    """Two functions: one shows the progress, one prints a line beside it. On a terminal the progress is a bar
+    with an estimate, elsewhere a line for each run that ends: an object with `json`, nothing with `quiet`."""
     from shoal.cli.output import clean, note
     from shoal.report.page import duration
 

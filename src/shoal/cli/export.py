@@ -8,14 +8,13 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
+from shoal.cli.options import option
 
 
 def export(
     run: options.Run,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="A new or empty folder.")],
-    format: Annotated[
-        str, typer.Option("--format", metavar="NAME", help="Of tables: csv, jsonl or parquet.")
-    ] = "csv",
+    format: Annotated[str, option("--format", "NAME", "Of tables: csv, jsonl or parquet.")] = "csv",
 ) -> None:
     """Write a run's tables, programs and models as files.
 

@@ -11,6 +11,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.network import NetworkOptions, SecretFile, Swarm
+from shoal.cli.options import option
 from shoal.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -24,14 +25,11 @@ def invite(
     swarm: Swarm = None,
     secret_file: SecretFile = None,
     tls: Annotated[
-        Path | None,
-        typer.Option("--tls", metavar="DIR", help="Make certificates there, for an ADDRESS with tls/."),
+        Path | None, option("--tls", "DIR", "Make certificates there, for an ADDRESS with tls/.")
     ] = None,
     node: Annotated[
         list[str] | None,
-        typer.Option(
-            "--node", metavar="NAME[=HOST]", help="With --tls: a node to make files for; may be repeated."
-        ),
+        option("--node", "NAME[=HOST]", "With --tls: a node to make files for; may be repeated."),
     ] = None,
     json: options.Json = False,
 ) -> None:

@@ -8,13 +8,12 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
+from shoal.cli.options import option
 
 
 def merge(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Run folders.")],
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Write archive and programs there.")
-    ] = None,
+    out: Annotated[Path | None, option("--out", "DIR", "Write archive and programs there.")] = None,
     json: options.Json = False,
 ) -> None:
     """Join the archives of several runs, of one machine or of many.

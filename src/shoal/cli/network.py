@@ -1,4 +1,4 @@
-"""The options by which a command takes part in a swarm, and their meaning together."""
+"""The options by which a command takes part in a swarm, and the `Network` they add up to."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from shoal.cli.options import option
 from shoal.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -22,53 +21,35 @@ DEFAULT_SWARM = "shoal"
 
 Join = Annotated[
     list[str] | None,
-    typer.Option(
-        "--join",
-        metavar="ADDRESS",
-        help="A node to join at, e.g. tcp/host:7447, or an invitation; may be repeated.",
-    ),
+    option("--join", "ADDRESS", "A node to join at, e.g. tcp/host:7447, or an invitation; may be repeated."),
 ]
 Listen = Annotated[
     list[str] | None,
-    typer.Option(
-        "--listen", metavar="ADDRESS", help="Where others can reach this node, e.g. tcp/0.0.0.0:7447."
-    ),
+    option("--listen", "ADDRESS", "Where others can reach this node, e.g. tcp/0.0.0.0:7447."),
 ]
 Advertise = Annotated[
     list[str] | None,
-    typer.Option(
-        "--advertise", metavar="ADDRESS", help="The address that others dial, where it is not --listen."
-    ),
+    option("--advertise", "ADDRESS", "The address that others dial, where it is not --listen."),
 ]
-Engine = Annotated[str, typer.Option("--transport", metavar="NAME", help="zenoh or nats.")]
-Swarm = Annotated[str | None, typer.Option("--swarm", metavar="NAME", help="Name of the swarm.")]
+Engine = Annotated[str, option("--transport", "NAME", "zenoh or nats.")]
+Swarm = Annotated[str | None, option("--swarm", "NAME", "Name of the swarm.")]
 SecretFile = Annotated[
-    Path | None,
-    typer.Option("--swarm-secret-file", metavar="FILE", help="File with the secret of a closed swarm."),
+    Path | None, option("--swarm-secret-file", "FILE", "File with the secret of a closed swarm.")
 ]
 Allow = Annotated[
-    list[str] | None,
-    typer.Option("--allow", metavar="KEY", help="Take items from this node id only; may be repeated."),
+    list[str] | None, option("--allow", "KEY", "Take items from this node id only; may be repeated.")
 ]
 TlsAuthority = Annotated[
-    Path | None, typer.Option("--tls-authority", metavar="FILE", help="Certificate of the swarm's authority.")
+    Path | None, option("--tls-authority", "FILE", "Certificate of the swarm's authority.")
 ]
-TlsCertificate = Annotated[
-    Path | None, typer.Option("--tls-certificate", metavar="FILE", help="Certificate of this node.")
-]
-TlsKey = Annotated[
-    Path | None, typer.Option("--tls-key", metavar="FILE", help="Private key of this node's certificate.")
-]
-KeyFile = Annotated[
-    Path | None, typer.Option("--key", metavar="FILE", help="Identity of this node, created on first use.")
-]
-WaitFor = Annotated[
-    int, typer.Option("--wait-for", metavar="N", min=0, help="Wait for N peers before the first turn.")
-]
+TlsCertificate = Annotated[Path | None, option("--tls-certificate", "FILE", "Certificate of this node.")]
+TlsKey = Annotated[Path | None, option("--tls-key", "FILE", "Private key of this node's certificate.")]
+KeyFile = Annotated[Path | None, option("--key", "FILE", "Identity of this node, created on first use.")]
+WaitFor = Annotated[int, option("--wait-for", "N", "Wait for N peers before the first turn.", min=0)]
 
 
 def home() -> Path:
-    """Where identity and accounts are kept: SHOAL_HOME, else the user's data folder."""
+    """The folder of identity and accounts: SHOAL_HOME, else the user's data folder."""
     if chosen := os.environ.get("SHOAL_HOME"):
         return Path(chosen)
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "shoal"
@@ -100,7 +81,7 @@ class NetworkOptions:
         return bool(self.join or self.listen or self.swarm or self.secret_file)
 
     def network(self) -> Network:
-        """Their meaning together. An invitation gives the swarm and its secret unless an option does."""
+        """The network they describe. An invitation gives the swarm and its secret unless an option does."""
         from shoal.node.crew import Network
         from shoal.swarm.membership import PREFIX, parse_invitation
 
@@ -136,7 +117,7 @@ class NetworkOptions:
         return self.tls_authority, self.tls_certificate, self.tls_key
 
     def network_of_run(self, nodes: int, *, in_process: bool = False) -> Network:
-        """How the nodes of a run reach others. Without addresses and names the run is a swarm of its own.
+        """The same for the nodes of a run. Without addresses and names the run is a swarm of its own.
         ConfigError where an option can be seen to be wrong, before anything starts."""
         from msgspec.structs import replace
 
@@ -144,7 +125,7 @@ class NetworkOptions:
         from shoal.swarm.identity import Identity
 
         network = self.network()
-        joins = bool(self.join or self.listen or self.swarm or self.secret_file)
+        joins = self.names_a_swarm
         if in_process and (joins or self.wait_for):
             raise ConfigError("--in-process has no network: leave it out to join others")
         if not joins:

@@ -34,8 +34,8 @@ def clean(text: str, most: int = LONGEST_NAME) -> str:
 
 
 def clean_lines(text: str, most_lines: int, most: int = LONGEST_LINE) -> list[str]:
-    """A text of several lines for a terminal: each line cleaned and cut, its indentation kept; what is more
-    than `most_lines` is counted in a last line. Only as much is looked at as can be shown."""
+    """A text of several lines for a terminal: each line cleaned and cut, its indentation kept. A last line
+    counts the lines beyond `most_lines`. Text that cannot be shown is not processed."""
     lines = text[: 4 * most_lines * most].splitlines()
     shown = []
     for line in lines[:most_lines]:
@@ -43,7 +43,7 @@ def clean_lines(text: str, most_lines: int, most: int = LONGEST_LINE) -> list[st
         indent = min(len(start) - len(start.lstrip(" ")), most // 2)
         shown.append((" " * indent + clean(start, most - indent)).rstrip())
         if len(line) > 4 * most and not shown[-1].endswith("…"):
-            shown[-1] += "…"  # what was looked at was mostly unprintable
+            shown[-1] += "…"  # the beginning was mostly unprintable
     left = len(text.splitlines()) - len(shown)
     return shown if left <= 0 else [*shown, f"… {left} more lines"]
 
@@ -61,7 +61,7 @@ def on_terminal() -> bool:
 
 
 def print_json(value: Any) -> None:
-    """Names are given as they are: JSON escapes what is not ASCII."""
+    """Names are not cleaned: JSON escapes all characters beyond ASCII."""
     print(json.dumps(value, indent=2))
 
 
@@ -74,9 +74,8 @@ def print_table(
     headings: Sequence[str], rows: Sequence[Sequence[object]], *, longest: int = LONGEST_NAME
 ) -> None:
     """Numbers stand to the right, text to the left and cleaned. Floats have one digit after the point, and
-    None, a number that there is none of, is a dash. On a terminal, however narrow, up to `longest` characters
-    of a text are shown whole; in a pipe, where columns stay beside each other, up to LONGEST_NAME, and up to
-    `longest` in the last column, which nothing stands beside."""
+    None is a dash. On a terminal, up to `longest` characters of a text are shown. In a pipe the limit is
+    LONGEST_NAME, and `longest` in the last column."""
     most = [longest if on_terminal() else LONGEST_NAME] * (len(headings) - 1) + [longest]
     cells = [[_cell(value, most[at]) for at, value in enumerate(row)] for row in rows]
     right = [
@@ -134,14 +133,14 @@ def _columns(headings: Sequence[str], cells: Sequence[Sequence[str]]) -> list[tu
 
 
 def _folded(heading: str, column: Sequence[str]) -> str:
-    """The heading in lines that are no longer than its longest word, or than what stands below it."""
+    """The heading in lines no longer than its longest word or the longest cell below it."""
     width = max(map(len, [*heading.split(), *column]), default=1)
     return "\n".join(textwrap.wrap(heading, max(1, width), break_long_words=False)) or heading
 
 
 def blocks(headings: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> list[str]:
     """A block of lines per row: its first cell as the title, below it heading and value of each other cell.
-    No cell is cut or broken, so that what fits into `width` characters can be copied as one line."""
+    No cell is cut or broken, so that a value of up to `width` characters can be copied as one line."""
     label = max((len(heading) for heading in headings[1:]), default=0)
     lines = [""]
     for row in cells:

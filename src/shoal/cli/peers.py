@@ -1,4 +1,4 @@
-"""`shoal peers`: who is there, and what they were worth to this node."""
+"""`shoal peers`: the nodes of a swarm, and their accounts with this node."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.network import NetworkOptions, with_network
+from shoal.cli.options import option
 from shoal.cli.running import NOBODY_HEARD
 from shoal.errors import ConfigError
 
@@ -33,9 +34,7 @@ def peers(
             metavar="[RUN]", help="A run folder, a node's folder or an accounts file; else listen."
         ),
     ] = None,
-    seconds: Annotated[
-        float, typer.Option("--seconds", metavar="S", min=0.5, max=3600, help="How long to listen.")
-    ] = 5.0,
+    seconds: Annotated[float, option("--seconds", "S", "How long to listen.", min=0.5, max=3600)] = 5.0,
     json: options.Json = False,
 ) -> None:
     """Show who is in a swarm, or the accounts that a node has kept of its peers.

@@ -114,7 +114,7 @@ def _key(keyboard: int | None, seconds: float) -> str:
         return ""
     if not select.select([keyboard], [], [], seconds)[0]:
         return ""
-    pressed = os.read(keyboard, 1)  # one at a time: what was typed quickly is not lost
+    pressed = os.read(keyboard, 1)  # one at a time, so that quick typing is not lost
     if not pressed:
         return "q"  # the terminal has gone
     while pressed in (b"\x1b", b"\x1b[", b"\x1bO") and select.select([keyboard], [], [], 0)[0]:

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import msgspec
+
 from shoal.cli.output import clean, note
 
 if TYPE_CHECKING:
@@ -70,18 +72,14 @@ class View:
         return found + ([f"  {more}"] if more else [])
 
     def objects(self, progress: Progress[Any]) -> list[dict[str, Any]]:
-        """One per node, all of them. Names are as they are: JSON escapes every other character than ASCII."""
+        """One per node. Names are not cleaned: JSON escapes all characters beyond ASCII."""
         return [
             {
                 "seconds": round(progress.seconds, 3),
                 "node": node.name,
                 "model": node.model,
                 **node.figures(),
-                "peers": node.traffic.peers,
-                "shared": node.traffic.shared,
-                "received": node.traffic.received,
-                "rejected": node.traffic.rejected,
-                "used": node.traffic.used,
+                **msgspec.structs.asdict(node.traffic),
                 "seconds_left": node.seconds_left,
                 "ended": node.ended,
                 "trouble": node.trouble,
@@ -93,8 +91,8 @@ class View:
 
 class ProgressDisplay:
     """A table that renews itself on a terminal, now and then some lines elsewhere. With `keep` the last table
-    stays on the terminal; without `live` there are lines on a terminal too, as somebody types there. Where
-    the run ended is told in any case, also after an interrupt."""
+    stays on the terminal. Without `live` a terminal gets lines too, as somebody types there. The last state
+    is always printed, also after an interrupt."""
 
     def __init__(
         self,
@@ -167,7 +165,7 @@ class ProgressDisplay:
                 print(json.dumps(one), file=sys.stderr, flush=True)
 
     def tell_troubles(self) -> None:
-        """Says what stopped nodes early, each once however often this is called."""
+        """Prints the reasons why nodes stopped early, each once, however often this is called."""
         for trouble in self.troubled:
             if trouble not in self._told:
                 self._told.add(trouble)
@@ -179,7 +177,7 @@ def manner_of(*, json: bool, quiet: bool) -> Manner:
 
 
 def troubles(nodes: Sequence[Standing]) -> list[str]:
-    """What stopped nodes early, one line each."""
+    """The reasons why nodes stopped early, one line each."""
     return [
         clean(f"{node.name} ({node.model}): {node.trouble}", MOST_TROUBLE) for node in nodes if node.trouble
     ]
@@ -196,7 +194,7 @@ def _shown(nodes: Sequence[Standing]) -> tuple[Sequence[Standing], str]:
 
 
 LEAST_NAME = 8
-"""Characters that are left of the first column, however narrow the terminal is."""
+"""Least width of the first column, however narrow the terminal."""
 
 
 class Column(NamedTuple):
@@ -248,7 +246,7 @@ def _total(longest: int, widths: Sequence[int], wanted: Sequence[int], gap: int)
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """A dash where there is none."""
+    """A dash for None."""
     return "-" if value is None else f"{value:.{digits}f}"
 
 

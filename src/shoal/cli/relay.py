@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from shoal.cli.network import NetworkOptions, with_network
+from shoal.cli.options import option
 from shoal.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -19,9 +18,7 @@ REPORT_SECONDS = 60.0
 @with_network("join", "listen", "advertise", "swarm", "tls_authority", "tls_certificate", "tls_key")
 def relay(
     network: NetworkOptions,
-    seconds: Annotated[
-        float | None, typer.Option("--seconds", metavar="S", help="End after so long.")
-    ] = None,
+    seconds: Annotated[float | None, option("--seconds", "S", "End after so long.")] = None,
 ) -> None:
     """Carry messages between nodes that join here, and nothing else.
 
@@ -54,8 +51,8 @@ def relay(
 
 
 def shown_addresses(chosen: Network, endpoints: Sequence[str]) -> list[str]:
-    """Where others reach the relay: what is advertised, else where it listens, with the ports that were free.
-    "Every interface" stays so: which of them leads here only the others know."""
+    """The addresses that others dial: the advertised ones, else those it listens at, with their actual ports.
+    "Every interface" stays in the address, as only the others know which interface leads here."""
     from dataclasses import replace
 
     from shoal.swarm.transport.addresses import parse_address

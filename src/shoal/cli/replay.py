@@ -1,7 +1,7 @@
 """A recorded round that can be moved to any of its steps, and drawn as a map of letters.
 
 `letter(0)` is a, and so on. In the map a letter tells who touched the cells last, a capital letter where a
-warrior has just executed, and a dot cells that nobody touched. Colour repeats what the letters say.
+warrior has just executed, and a dot cells that nobody touched. Colour repeats the letters.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Replay:
         return counts
 
     def last_executed(self) -> dict[int, int]:
-        """Where each warrior executed last: warrior to address."""
+        """The address that each warrior executed last."""
         # A living warrior moves once per cycle, so its last move is among the last few events.
         recent = slice(max(0, self._applied - 8 * len(self.recording.names)), self._applied)
         executed = self.recording.kind[recent] == Event.EXECUTE
@@ -106,7 +106,7 @@ class Replay:
         return Map(lines, owners, cells)
 
     def outcome(self) -> str:
-        """How the recorded round ended, in words without names of warriors: letters stand for them."""
+        """The end of the recorded round in words; letters stand for the warriors."""
         deaths = self.recording.deaths()
         living = [letter(index) for index in range(len(self.recording.names)) if index not in deaths]
         died = [f"{letter(warrior)} died in cycle {cycle}" for warrior, cycle in sorted(deaths.items())]

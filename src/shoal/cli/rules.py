@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shoal.cli.options import option
+
 if TYPE_CHECKING:
     from shoal.corewar.settings import Settings
 
@@ -18,12 +20,7 @@ def _number(*letters: str, help: str) -> Any:
 
 
 Hill = Annotated[
-    str,
-    typer.Option(
-        "--hill",
-        metavar="NAME",
-        help="Rules of a hill: 94, 94nop, 94x, 88, lp, tiny, nano, multiwarrior or drq.",
-    ),
+    str, option("--hill", "NAME", "Rules of a hill: 94, 94nop, 94x, 88, lp, tiny, nano, multiwarrior or drq.")
 ]
 CoreSize = Annotated[int | None, _number("-s", "--core-size", help="Size of the core.")]
 Cycles = Annotated[int | None, _number("-c", "--cycles", help="Cycles until a tie.")]
@@ -37,12 +34,12 @@ Rules88 = Annotated[bool, typer.Option("-8", "--88", help="Accept only programs 
 Seed = Annotated[int, _number("--seed", help="Random places come from this number.")]
 Threads = Annotated[
     int | None,
-    typer.Option(
+    option(
         "--threads",
-        metavar="N",
+        "N",
+        "Threads to use, by default one per core. They do not change the result.",
         min=1,
         max=1024,
-        help="Threads to use, by default one per core. They do not change the result.",
     ),
 ]
 

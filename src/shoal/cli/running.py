@@ -1,4 +1,4 @@
-"""Running a crew from the command line: progress, a stop on Ctrl-C, the summary, and how to go on."""
+"""Running a crew from the command line: progress, a stop on Ctrl-C, the summary, the command that resumes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def run_and_report(
 ) -> None:
     """Runs with progress on standard error, and prints the summary, or with `quiet` the folder. Exits with 2
     if a node failed, with 130 if the run was stopped, and with 1 if it only gave to others and heard none of
-    them. The reason of a failure and the way to go on are the last lines."""
+    them. The last lines are the reason of a failure and the command that resumes the run."""
     from shoal.applications import APPLICATIONS
     from shoal.node import Stop
     from shoal.node.running import run_crew
@@ -113,8 +113,8 @@ def _conclude(ended: str, stop: Stop, display: ProgressDisplay, folder: Path) ->
 
 @contextmanager
 def announcing_stop(stop: Stop, say: Callable[[str], object]) -> Iterator[None]:
-    """Calls `say` once, from a thread of its own, as soon as a stop is requested; never after the end. Not
-    where the first signal ends all at once."""
+    """Calls `say` once, from a thread of its own, as soon as a stop is requested; never after the end, and
+    not if the first signal ends everything at once."""
     from shoal.node.drive import GRACE
 
     text = f"stopping: waiting up to {GRACE:.0f} s for calls under way; Ctrl-C again to stop at once"

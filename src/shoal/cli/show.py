@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
+from shoal.cli.options import option
 
 
 def show(
@@ -15,15 +16,13 @@ def show(
     held_out: options.HeldOut = None,
     best: Annotated[bool, typer.Option("--best", help="Print only the best program's source.")] = False,
     cell: Annotated[
-        str | None, typer.Option("--cell", metavar="X,Y", help="The program in a cell of the common archive.")
+        str | None, option("--cell", "X,Y", "The program in a cell of the common archive.")
     ] = None,
     lineage: Annotated[
-        str | None,
-        typer.Option("--lineage", metavar="DIGEST", help="A program's ancestors and what changed."),
+        str | None, option("--lineage", "DIGEST", "A program's ancestors and what changed.")
     ] = None,
     rollout: Annotated[
-        str | None,
-        typer.Option("--rollout", metavar="NODE:TURN", help="Of training: questions, answers and scores."),
+        str | None, option("--rollout", "NODE:TURN", "Of training: questions, answers and scores.")
     ] = None,
     json: options.Json = False,
 ) -> None:

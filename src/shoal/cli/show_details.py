@@ -116,7 +116,7 @@ def _print_group(group: ShownGroup) -> None:
 
 
 def _maker(program: Made) -> str:
-    """Who made it, where, and in which round, counted from 1; a stranger's round is not known."""
+    """Its model, node and round, counted from 1; a stranger's round is not known."""
     by = clean(program.model) or "unknown"
     if not program.node:
         return by

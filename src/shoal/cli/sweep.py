@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli import experiments, options
+from shoal.cli.options import option
 
 if TYPE_CHECKING:
     from shoal.lab.sweep import SweepSettings
@@ -22,43 +23,30 @@ def sweep(
         Path | None, typer.Argument(metavar="CONFIG.toml", help="Settings of a run, as for train.")
     ] = None,
     mix: Annotated[
-        str,
-        typer.Option("--mix", metavar="I/J,…", help="Own and foreign groups of a step, all of one size."),
+        str, option("--mix", "I/J,…", "Own and foreign groups of a step, all of one size.")
     ] = "8/0,6/2,4/4,2/6",
-    seeds: Annotated[
-        int, typer.Option("--seeds", metavar="K", min=1, max=experiments.MOST_SEEDS, help="Runs of each arm.")
-    ] = 5,
-    nodes: Annotated[
-        int | None, typer.Option("--nodes", metavar="N", min=2, help="Nodes of each run, by default 8.")
-    ] = None,
+    seeds: Annotated[int, option("--seeds", "K", "Runs of each arm.", min=1, max=experiments.MOST_SEEDS)] = 5,
+    nodes: Annotated[int | None, option("--nodes", "N", "Nodes of each run, by default 8.", min=2)] = None,
     models: Annotated[
-        str | None,
-        typer.Option(
-            "--models", metavar="SPEC,…", help="All nodes have the first; the others are for an arm."
-        ),
+        str | None, option("--models", "SPEC,…", "All nodes have the first; the others are for an arm.")
     ] = None,
     tasks: Annotated[
-        str | None, typer.Option("--tasks", metavar="NAME,…", help="Tasks that nodes draw from, e.g. sums.")
+        str | None, option("--tasks", "NAME,…", "Tasks that nodes draw from, e.g. sums.")
     ] = None,
-    steps: Annotated[
-        int | None, typer.Option("--steps", metavar="T", min=1, help="Steps of each node.")
-    ] = None,
+    steps: Annotated[int | None, option("--steps", "T", "Steps of each node.", min=1)] = None,
     out: Annotated[
-        Path,
-        typer.Option("--out", metavar="DIR", help="Folder of the experiment; there, it is gone on with."),
+        Path, option("--out", "DIR", "Folder of the experiment; an existing one is continued.")
     ] = Path("runs/sweep"),
     arms: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--arms",
-            metavar="NAME,…",
-            help="Of mix, filtered, equal-completions, own-only, different-models, different-tasks, "
-            "contributor.",
+            "NAME,…",
+            "Of mix, filtered, equal-completions, own-only, different-models, different-tasks, contributor.",
         ),
     ] = None,
     changes: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Any other setting; may be repeated."),
+        list[str] | None, option("--set", "KEY=VALUE", "Any other setting; may be repeated.")
     ] = None,
     workers: experiments.Workers = None,
     dry_run: experiments.DryRun = False,
@@ -69,7 +57,7 @@ def sweep(
 
     Runs each mix of own and foreign groups, and its controls, with several seeds each, and writes
     DIR/report.html, DIR/results.md and DIR/results.json. Interrupted in any way, the same command goes on.
-    More seeds or arms may be added to what is there.
+    More seeds or arms may be added later.
 
     \b
     Examples:

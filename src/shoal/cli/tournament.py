@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import NOT_A_PROGRAM, options, rules
+from shoal.cli.options import option
 from shoal.cli.output import clean, note, print_json, print_table
 from shoal.cli.rules import MOST_ROUNDS
 from shoal.cli.sources import in_folder, read, refuse_stdin_twice
@@ -36,12 +37,10 @@ def tournament(
         ),
     ] = None,
     challenger: Annotated[
-        str | None,
-        typer.Option("--challenger", metavar="FILE", help="Only this warrior, against all others."),
+        str | None, option("--challenger", "FILE", "Only this warrior, against all others.")
     ] = None,
     against: Annotated[
-        Path | None,
-        typer.Option("--against", metavar="FOLDER", help="Rank the files by battles against these warriors."),
+        Path | None, option("--against", "FOLDER", "Rank the files by battles against these warriors.")
     ] = None,
     rounds: Annotated[
         int,

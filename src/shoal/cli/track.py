@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from shoal.cli.options import option
+
 POLL_SECONDS = 1.0
 
 
@@ -14,11 +16,7 @@ def track(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Run folders, finished or not.")],
     to: Annotated[
         list[str],
-        typer.Option(
-            "--to",
-            metavar="WHERE",
-            help="tensorboard:DIR, jsonl:FILE, wandb:PROJECT or trackio:PROJECT; repeatable.",
-        ),
+        option("--to", "WHERE", "tensorboard:DIR, jsonl:FILE, wandb:PROJECT or trackio:PROJECT; repeatable."),
     ],
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on until the runs end, or Ctrl-C.")

@@ -5,42 +5,31 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from shoal.cli import options
 from shoal.cli.network import NetworkOptions, with_network
+from shoal.cli.options import option
 
 if TYPE_CHECKING:
     from shoal.train.settings import TrainSettings
 
 Models = Annotated[
     str | None,
-    typer.Option(
-        "--models", metavar="SPEC[,SPEC…]", help="Dealt to the nodes in turn, e.g. tiny:llama,local:smollm2."
-    ),
+    option("--models", "SPEC[,SPEC…]", "Dealt to the nodes in turn, e.g. tiny:llama,local:smollm2."),
 ]
-Tasks = Annotated[
-    str | None, typer.Option("--tasks", metavar="NAME[,NAME…]", help="e.g. sums,gym:base_conversion.")
-]
-Group = Annotated[int | None, typer.Option("--group", metavar="G", min=2, help="Completions per group.")]
-Steps = Annotated[int | None, typer.Option("--steps", metavar="T", min=1, help="Steps of each node.")]
+Tasks = Annotated[str | None, option("--tasks", "NAME[,NAME…]", "e.g. sums,gym:base_conversion.")]
+Group = Annotated[int | None, option("--group", "G", "Completions per group.", min=2)]
+Steps = Annotated[int | None, option("--steps", "T", "Steps of each node.", min=1)]
 
 
 @with_network()
 def train(
     network: NetworkOptions,
     config: options.Config = None,
-    nodes: Annotated[
-        int | None, typer.Option("--nodes", metavar="N", min=1, help="Nodes on this machine.")
-    ] = None,
+    nodes: Annotated[int | None, option("--nodes", "N", "Nodes on this machine.", min=1)] = None,
     models: Models = None,
     tasks: Tasks = None,
-    local: Annotated[
-        int | None, typer.Option("--local", metavar="I", min=0, help="Own groups per step.")
-    ] = None,
-    external: Annotated[
-        int | None, typer.Option("--external", metavar="J", min=0, help="Groups of others per step.")
-    ] = None,
+    local: Annotated[int | None, option("--local", "I", "Own groups per step.", min=0)] = None,
+    external: Annotated[int | None, option("--external", "J", "Groups of others per step.", min=0)] = None,
     group: Group = None,
     steps: Steps = None,
     seed: options.Seed = None,

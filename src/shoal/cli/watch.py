@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from shoal.cli import rules
+from shoal.cli.options import option
 from shoal.cli.sources import FILES
 from shoal.errors import ConfigError, RunError
 
@@ -33,26 +32,17 @@ def watch(
     rules_88: rules.Rules88 = False,
     seed: rules.Seed = 0,
     round_number: Annotated[
-        int,
-        typer.Option(
-            "--round", metavar="N", min=1, help="Which round of `shoal battle` with this seed to show."
-        ),
+        int, option("--round", "N", "Which round of `shoal battle` with this seed to show.", min=1)
     ] = 1,
-    speed: Annotated[
-        float | None, typer.Option("--speed", metavar="N", min=1, help="Instructions per second.")
-    ] = None,
+    speed: Annotated[float | None, option("--speed", "N", "Instructions per second.", min=1)] = None,
     frames: Annotated[
-        int | None,
-        typer.Option("--frames", metavar="N", min=1, max=10_000, help="Print N evenly spaced pictures."),
+        int | None, option("--frames", "N", "Print N evenly spaced pictures.", min=1, max=10_000)
     ] = None,
     at: Annotated[
-        int | None,
-        typer.Option("--at", metavar="STEP", min=0, help="Print the state after STEP instructions."),
+        int | None, option("--at", "STEP", "Print the state after STEP instructions.", min=0)
     ] = None,
-    save: Annotated[Path | None, typer.Option("--save", metavar="FILE", help="Store the recording.")] = None,
-    load: Annotated[
-        Path | None, typer.Option("--load", metavar="FILE", help="Show a stored recording.")
-    ] = None,
+    save: Annotated[Path | None, option("--save", "FILE", "Store the recording.")] = None,
+    load: Annotated[Path | None, option("--load", "FILE", "Show a stored recording.")] = None,
 ) -> None:
     """Watch a round in the core, step by step.
 
