@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from shoal.corewar import Recording, Settings, assemble, fight, hill, record, snapshot, starter_set
-from shoal.corewar.mars import reference
 from shoal.corewar.recording import NOBODY, Event
 from shoal.errors import ConfigError, RunError
+from tests.corewar import reference
 from tests.corewar.generator import random_warrior
 
 NANO = hill("nano")

@@ -2,7 +2,7 @@
  *
  * `execute` is inlined with constant arguments into the handlers of hot instructions (loop.h), where
  * the compiler folds it to a few machine instructions, and once with run-time arguments as the
- * general handler. The readable specification is reference.py; both must always agree.
+ * general handler. The readable specification is tests/corewar/reference.py; both must always agree.
  *
  * A cell is 64 bits, so that MOV.I is one load and one store and SEQ.I one comparison:
  *   bits  0-15  B-number        bits 16-31  A-number
