@@ -26,12 +26,10 @@ from shoal.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One warrior's results. `survived[k]` counts the rounds that it ended alive with k others.
-
-    `wins` are rounds it ended alive and alone, `ties` those with others, `losses` those it died in.
-    `points` are those of hills: (W * W - 1) // S for each round survived, with W warriors and S
-    survivors; for two warriors that is 3 for a win and 1 for a tie.
-    """
+    """One warrior's results. `survived[k]` counts the rounds that it ended alive with k others. `wins` are
+    rounds it ended alive and alone, `ties` those with others, `losses` those it died in. `points` are those
+    of hills: (W * W - 1) // S for each round survived, with W warriors and S survivors; for two warriors that
+    is 3 for a win and 1 for a tie."""
 
     name: str
     author: str
@@ -89,10 +87,8 @@ class Result:
 
     @cached_property
     def share(self) -> npt.NDArray[np.float64]:
-        """DRQ's fitness: N / T * sum over the T cycles of (1 if alive) / (number alive), N warriors.
-
-        It lies between 0 and N, and 1 is an even share. Exact where `settings.stop` is "play-on".
-        """
+        """DRQ's fitness: N / T * sum over the T cycles of (1 if alive) / (number alive), N warriors. It lies
+        between 0 and N, and 1 is an even share. Exact where `settings.stop` is "play-on"."""
         warriors = len(self.warriors)
         order = np.argsort(self.survived_cycles, axis=1, kind="stable")
         ends = np.take_along_axis(self.survived_cycles, order, axis=1)
@@ -142,10 +138,8 @@ def fight(
     threads: int | None = None,
 ) -> Result:
     """Plays one battle. Places come from `seed`, or from `positions`: one row per round, one number per
-    warrior, taken as they are, whatever the distance.
-
-    The same arguments give the same result, whatever `threads` is. `statistics` adds coverage.
-    """
+    warrior, taken as they are, whatever the distance. The same arguments give the same result, whatever
+    `threads` is. `statistics` adds coverage."""
     return fight_all(
         [warriors], settings, rounds, seed=seed, positions=positions, statistics=statistics, threads=threads
     )[0]

@@ -167,9 +167,7 @@ def record(
     steps: int | None = None,
 ) -> Recording:
     """Records one round of the battle that `fight` plays with the same seed: its round `round_number`.
-
-    P-space begins empty, as in the first round of a battle. `steps` limits the instructions played.
-    """
+    P-space begins empty, as in the first round of a battle. `steps` limits the instructions played."""
     series = _series(warriors, settings, seed, round_number, positions)
     found = engine.record(series, settings, steps=steps)
     return Recording(

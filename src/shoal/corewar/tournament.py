@@ -22,19 +22,15 @@ from shoal.corewar.settings import Settings
 from shoal.corewar.warrior import Warrior
 from shoal.errors import ConfigError
 
-Progress = Callable[[int, int], None]
-"""Called with (battles done, battles in all), before the first and after each part."""
+Progress = Callable[[int, int], None]  # of (battles done, in all): before the first and after each part
 
 ROUNDS_PER_CALL = 1000  # a part of a second's work: progress stays visible, and all cores stay busy
 
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """One battle of two, seen from the first: numbers of rounds won, lost and tied.
-
-    `opponent_wins` is less than `losses` where both died in a round, as can happen when the rules let
-    the last survivor play on.
-    """
+    """One battle of two, seen from the first: numbers of rounds won, lost and tied. `opponent_wins` is less
+    than `losses` where both died in a round, as can happen when the rules let the last survivor play on."""
 
     first: int
     second: int
@@ -81,10 +77,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows with the best first; equal points share a rank and stand in the order that was given.
-
-    `pairings` holds each battle once, in the order of the arguments.
-    """
+    """Rows with the best first; equal points share a rank and stand in the order that was given. `pairings`
+    holds each battle once, in the order of the arguments."""
 
     rows: tuple[Row, ...]
     pairings: tuple[Pairing, ...]

@@ -11,11 +11,9 @@ import re
 from collections import Counter
 from typing import Any, Literal
 
-LINE = 300
-SOURCE = 64 << 10
-"""Most characters of a line for people, and of a program."""
-NAME, DIGEST = 120, 128
-"""Most characters of names, and of digests and keys."""
+LINE = 300  # most characters of a line for people
+SOURCE = 64 << 10  # and of a program
+NAME, DIGEST = 120, 128  # most characters of names, and of digests and keys
 MOST_POINTS = 1000
 MOST_WHOLE = 2**53 - 1
 

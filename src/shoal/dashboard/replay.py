@@ -15,8 +15,7 @@ from shoal.errors import ConfigError, RunError, ShoalError
 
 MOST_CYCLES = 40_000
 USUAL_CYCLES = 20_000
-MOST_EVENTS = 480_000
-"""Of 4 bytes each: the largest answer has about 2 MB."""
+MOST_EVENTS = 480_000  # of 4 bytes each: the largest answer has about 2 MB
 RULES = ("core_size", "cycles", "processes", "length", "distance")
 
 

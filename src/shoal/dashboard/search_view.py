@@ -27,11 +27,9 @@ from shoal.runs.search import (
 MOST_CELLS = 4096
 MOST_SIDES = 8
 MOST_BIN = 9999
-MOST_WAITING = 1024
-"""Turns that are asked for and not yet done; a node looks at most a thousand ahead."""
-BUDGET = 8 << 20
-ENTRY = 400
-"""Characters of all programs that are kept, and the cost of one besides its text."""
+MOST_WAITING = 1024  # turns that are asked for and not yet done; a node looks at most a thousand ahead
+BUDGET = 8 << 20  # characters of all programs that are kept
+ENTRY = 400  # of them, the cost of one program besides its text
 
 _request: Callable[[msgspec.Raw], SearchRequest] = msgspec.json.Decoder(SearchRequest).decode
 _answer: Callable[[msgspec.Raw], SearchAnswer] = msgspec.json.Decoder(SearchAnswer).decode
@@ -177,11 +175,9 @@ def _kept(program: Program) -> Kept:
 
 
 class Programs:
-    """The programs that a page may ask for: those that took a cell, within a budget of characters.
-
-    Programs that hold a cell are kept; the rest makes room, oldest first. A parent was an elite when it was
-    drawn, so a lineage is complete for as long as its programs fit.
-    """
+    """The programs that a page may ask for: those that took a cell, within a budget of characters. Programs
+    that hold a cell are kept; the rest makes room, oldest first. A parent was an elite when it was drawn, so
+    a lineage is complete for as long as its programs fit."""
 
     def __init__(self, budget: int = BUDGET) -> None:
         self.budget = budget

@@ -36,9 +36,8 @@ from shoal.dashboard.watcher import Watcher
 from shoal.errors import ConfigError
 
 MOST_STREAMS = 32
-PERIOD = 0.4
-BEAT = 10.0
-"""Seconds between messages to one page at the least, and between signs of life at the most."""
+PERIOD = 0.4  # seconds between messages to one page, at the least
+BEAT = 10.0  # seconds between signs of life, at the most
 MOST_REPLAYS_AT_ONCE = 2
 
 

@@ -27,12 +27,10 @@ from shoal.runs.training import (
 
 MOST_ROLLOUTS = 12
 MOST_WAITING = 64
-MOST_BYTES = 256 << 10
-"""A larger group is named, not shown."""
+MOST_BYTES = 256 << 10  # a larger group is named, not shown
 MOST_COMPLETIONS = 8
 QUESTION, COMPLETION = 1500, 800
-MATCHED_TURNS = 200
-"""Turns whose own groups are remembered for telling which author the node is."""
+MATCHED_TURNS = 200  # turns whose own groups are remembered for telling which author the node is
 
 _note = msgspec.json.Decoder(TrainNote).decode
 _answer: Callable[[msgspec.Raw], TrainAnswer] = msgspec.json.Decoder(TrainAnswer).decode

@@ -16,17 +16,14 @@ from shoal.runs.search import Axis, Placed
 
 COLOURS = 8
 DASHES = ("", "7 3", "2 2", "9 3 2 3", "4 4", "1 3", "12 4", "6 2 1 2")
-WIDTH, RIGHT = 420, 10
-"""Of a plot, in its own units: near a phone's width, so that its text is as large there as the page's."""
+WIDTH, RIGHT = 420, 10  # near a phone's width, so that text is as large there as the page's
 CURVES_HEIGHT, CURVES_LEFT, CURVES_TOP, CURVES_BOTTOM = 260, 46, 12, 40
 ROWS_SIDE, ROWS_TOP, ROW, ROWS_BOTTOM = 12, 6, 34, 26
-ROW_NAME = 17
-"""The upper part of a row with a dot, for its name and numbers."""
+ROW_NAME = 17  # the upper part of a row with a dot, for its name and numbers
 MOST_LABEL = 44
 GRID_WIDTH, GRID_LEFT, GRID_TOP, GRID_RIGHT, GRID_BOTTOM, GRID_ROW = 330, 74, 6, 6, 50, 32
 FAINTEST = 0.10
-DARK_FROM = 0.55
-"""The share of full colour from which text on it is drawn in the colour of the page."""
+DARK_FROM = 0.55  # the share of full colour from which text on it is drawn in the colour of the page
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,15 +232,4 @@ class PullFlooder(Adversary):
             self.publish(topic, encode(unasked))
 
 
-ADVERSARIES: tuple[type[Adversary], ...] = (
-    Malformed,
-    Forger,
-    Replayer,
-    Flooder,
-    Oversizer,
-    Mistyper,
-    StaleClock,
-    Sybils,
-    Liar,
-    PullFlooder,
-)
+ADVERSARIES: tuple[type[Adversary], ...] = tuple(Adversary.__subclasses__())

@@ -25,8 +25,7 @@ NODES_PER_SECOND = 16
 NEWCOMERS_COUNTED = 64
 LONGEST_PERIOD = 60.0
 JITTER = 0.2
-VECTOR_PERIODS, ALIVE_PERIODS = 3.5, 4.0
-"""How many beacon periods a vector counts, and a silent node counts as present."""
+VECTOR_PERIODS, ALIVE_PERIODS = 3.5, 4.0  # periods for which a vector counts, a silent node is present
 
 Id = Annotated[bytes, msgspec.Meta(min_length=ID_BYTES, max_length=ID_BYTES)]
 

@@ -23,8 +23,7 @@ from shoal.swarm.transport import TlsFiles, node_address
 from shoal.swarm.transport.addresses import parse_address
 
 CONNECT_SECONDS = 5.0
-REFUSAL_SECONDS = 0.5
-"""How long a peer has to refuse our certificate: in TLS 1.3 it does so after the handshake."""
+REFUSAL_SECONDS = 0.5  # for a peer to refuse our certificate: in TLS 1.3 it does so after the handshake
 FEWEST_OPEN_FILES = 256
 EARLIEST_CLOCK = 1_767_225_600.0  # 1 January 2026: a machine that says less has no clock
 LATEST_CLOCK = 4_102_444_800.0  # 1 January 2100

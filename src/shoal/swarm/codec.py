@@ -39,10 +39,8 @@ from shoal.swarm.rejection import Rejection
 from shoal.swarm.transport.base import MOST_MESSAGE_BYTES
 
 FRAME_FILL_BYTES = 60_000
-ENVELOPE_BYTES = 1024 + MOST_ON_A_ROLL * DIGEST_BYTES
-"""Room for header, signature, roll and array marks around a body."""
-ROLL_MARK = b"\xc1"
-"""Stands before a roll where it is signed. No header begins with this byte: neither passes for the other."""
+ENVELOPE_BYTES = 1024 + MOST_ON_A_ROLL * DIGEST_BYTES  # header, signature, roll, array marks
+ROLL_MARK = b"\xc1"  # stands before a signed roll. No header begins with it: neither passes for the other
 REMEMBERED_ROLLS = 512
 
 

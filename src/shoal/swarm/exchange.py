@@ -36,8 +36,7 @@ from shoal.swarm.shards import Following
 from shoal.swarm.transport.base import Transport
 from shoal.swarm.upkeep import STALL, Upkeep
 
-FULL_WAITS = 0.02
-"""Seconds that full frames wait for others to share a signature with."""
+FULL_WAITS = 0.02  # seconds that full frames wait for others to share a signature with
 
 
 class Receipt(msgspec.Struct, frozen=True, gc=False):

@@ -18,8 +18,7 @@ from shoal.swarm.pull import MOST_IDS
 from shoal.swarm.shards import shard_of
 from shoal.swarm.window import EMPTY
 
-Id: TypeAlias = tuple[NodeId, int, int]
-"""Author, epoch, number in its log; number 0 stands for its registers."""
+Id: TypeAlias = tuple[NodeId, int, int]  # author, epoch, number in its log (0: its registers)
 
 MOST_CLAIMS = 256
 MOST_MISSING = 1024

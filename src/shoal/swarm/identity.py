@@ -21,8 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from shoal.errors import IdentityError
 from shoal.files import force_to_disk
 
-NodeId: TypeAlias = str
-"""32 characters of lower-case base32: the first 20 bytes of a hash of the public key."""
+NodeId: TypeAlias = str  # 32 characters of base32 in lower case: 20 bytes of a hash of the public key
 
 KEY_BYTES = 32
 SIGNATURE_BYTES = 64

@@ -27,13 +27,11 @@ from shoal.swarm.authors import Received
 from shoal.swarm.identity import NodeId
 from shoal.swarm.settings import ExchangeSettings
 
-Order: TypeAlias = tuple[int, int, int, str]
-"""Epoch, number, place in the frame, kind: the total order of an author's items by age."""
+Order: TypeAlias = tuple[int, int, int, str]  # of an author's items: epoch, number, place, kind
 
 MOST_ALLOWANCE = 64.0
 TRICKLE_AT_ONCE = 4.0
-AUTHORS_PART = 8
-"""One author's items fill at most one in this many bytes."""
+AUTHORS_PART = 8  # one author's items fill at most one in this many bytes
 
 
 def order_of(received: Received[Any]) -> Order:

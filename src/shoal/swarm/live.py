@@ -38,14 +38,10 @@ Result = TypeVar("Result")
 
 
 class LiveExchange:
-    """An exchange with its own thread. Same verbs as `Exchange`; also a context manager.
-
-    Its random numbers come from the operating system unless `rng` is given: nobody may foresee the nonces of
-    pulls from earlier ones.
-
-    With `accounts_path` the accounts are loaded from there, saved every minute and on `close`. With
-    `presence_path` that file says how many peers were heard. `close` closes the transport as well.
-    """
+    """An exchange with its own thread. Same verbs as `Exchange`; also a context manager. Its random numbers
+    come from the operating system unless `rng` is given: nobody may foresee the nonces of pulls from earlier
+    ones. With `accounts_path` the accounts are loaded from there, saved every minute and on `close`. With
+    `presence_path` that file says how many peers were heard. `close` closes the transport as well."""
 
     def __init__(
         self,

@@ -28,8 +28,7 @@ from shoal.swarm.quota import Quota
 from shoal.swarm.settings import ExchangeSettings
 from shoal.swarm.window import Window
 
-PACE = 0.8
-"""The part of its byte quota that a node uses itself."""
+PACE = 0.8  # the part of its byte quota that a node uses itself
 
 
 class Parcel(NamedTuple):

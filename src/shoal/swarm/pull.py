@@ -20,8 +20,7 @@ from shoal.swarm.quota import Bucket
 MOST_IDS = 64
 MOST_ANSWER_BYTES = 256 << 10
 PULL_KIND = "pull"
-ALL_ASKERS = 4
-"""All askers together get this many times the share of one."""
+ALL_ASKERS = 4  # all askers together get this many times the share of one
 
 
 class Want(msgspec.Struct, array_like=True, frozen=True):

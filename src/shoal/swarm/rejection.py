@@ -46,21 +46,10 @@ OFFENCES = frozenset({Rejection.QUOTA, Rejection.ITEM_SIZE, Rejection.MISTYPED, 
 on the way can swap a body, so one that cannot be read or has a wrong digest is nobody's fault."""
 
 HOLDERS_FAULT = frozenset(
-    {
-        Rejection.OVERSIZE,
-        Rejection.MALFORMED,
-        Rejection.UNASKED,
-        Rejection.VERSION,
-        Rejection.SWARM,
-        Rejection.KEY,
-        Rejection.TOPIC,
-        Rejection.FORGED,
-        Rejection.ENCODING,
-        Rejection.UNPACKED,
-        Rejection.BODY,
-        Rejection.ITEM_COUNT,
-        Rejection.DIGEST,
-    }
+    Rejection[name]
+    for name in (
+        "OVERSIZE MALFORMED UNASKED VERSION SWARM KEY TOPIC FORGED ENCODING UNPACKED BODY ITEM_COUNT DIGEST"
+    ).split()
 )
 """Faults of a frame in an answer that neither its author nor this node can have caused."""
 

@@ -29,8 +29,7 @@ UNDER_WAY = 4
 TIMEOUT = 2.0
 LEFT_ALONE, LEFT_ALONE_LONGEST = 4.0, 64.0
 PROBES = 4
-PROBE_TIMEOUT = 8.0
-"""Longer than for other pulls, so that a slow machine is not taken for a dead connection."""
+PROBE_TIMEOUT = 8.0  # longer than TIMEOUT: a slow machine is no dead connection
 PROBE_EVERY = 16.0
 MOST_HOLDERS = 1024
 

@@ -24,8 +24,7 @@ from shoal.swarm.identity import NodeId
 
 FETCHED = 3
 HOLDERS = 2
-DOUBTFUL, UNANSWERED = 3, 6
-"""Pulls without an answer after which probes are sent, and after which, probes included, nobody answers."""
+DOUBTFUL, UNANSWERED = 3, 6  # failed pulls after which probes are sent, and after which nobody answers
 SHORTEST, LONGEST = 30.0, 120.0
 HEALTHY = 60.0
 

@@ -77,5 +77,4 @@ class Window:
         self.contiguous = self.newest - (self._bits ^ reach).bit_length()
 
 
-EMPTY = Window()
-"""A stream without any seen number, for reading only."""
+EMPTY = Window()  # a stream without any seen number, for reading only

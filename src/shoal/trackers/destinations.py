@@ -64,10 +64,9 @@ class MemoryTracker:
 
 
 class LinesTracker:
-    """One JSON object per line: {"series":"1-bomber","step":7,"cells":4.0,"best":1.5}.
-
-    A new file at `place`, or standard output. A line is with the operating system once `log` returns, so
-    others may read the file as it grows. A file with content is never written over or added to."""
+    """One JSON object per line: {"series":"1-bomber","step":7,"cells":4.0,"best":1.5}. A new file at `place`,
+    or standard output. A line is with the operating system once `log` returns, so others may read the file as
+    it grows. A file with content is never written over or added to."""
 
     name = "jsonl"
 
@@ -99,7 +98,6 @@ class LinesTracker:
 
 class HostedTracker:
     """Weights & Biases, or Trackio, which has the same functions: each series is a run of one project.
-
     Whether anything leaves the machine is up to their own settings (WANDB_MODE, TRACKIO_SPACE_ID). Runs are
     begun as series appear. Of "run/node", "run" is the group. Each run has its own steps, so a slow node's
     numbers are not refused because a fast one is ahead."""

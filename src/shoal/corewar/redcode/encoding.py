@@ -11,8 +11,7 @@ from shoal.corewar.redcode.report import Report, shown, similar
 from shoal.corewar.redcode.tokens import MODES, MODIFIERS, OPCODES, Symbols, resolved_tokens
 from shoal.corewar.settings import Settings
 
-Piece = tuple[str, str, str]
-"""(name, number, other), two of which are empty."""
+Piece = tuple[str, str, str]  # (name, number, other), two of which are empty
 
 _SINGLE_OPERAND = frozenset((Opcode.DAT, Opcode.JMP, Opcode.SPL, Opcode.NOP))
 _OPERATORS = frozenset(("&&", "||", *"+-*/%()<>=!"))

@@ -10,8 +10,7 @@ from shoal.corewar.redcode.limits import LINE_LENGTH, PROBLEMS, REPEATED_PROBLEM
 from shoal.corewar.redcode.reader import Line, Place, readable
 from shoal.errors import AssemblyError, Problem
 
-SHOWN = 100
-"""Characters of a source line, of a name or of a number that are repeated in a report."""
+SHOWN = 100  # most characters of a source line, a name or a number in a report
 
 
 class Abort(Exception):

@@ -20,8 +20,7 @@ Scheme = Literal["tcp", "tls", "unixsock-stream", "nats"]
 
 DEFAULT_PORT = 7447
 NATS_PORT = 4222
-MOST_SOCKET_PATH_BYTES = 107
-"""The longest path of a Unix socket that the kernel takes (108 with the final zero)."""
+MOST_SOCKET_PATH_BYTES = 107  # the kernel's limit (108 with the final zero)
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\]")
 _PATH = re.compile(r"/[^\x00-\x1f?#;]+")

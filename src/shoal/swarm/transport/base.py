@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-MOST_MESSAGE_BYTES = 1 << 20
-"""`publish` refuses larger messages, and larger ones that arrive are dropped."""
+MOST_MESSAGE_BYTES = 1 << 20  # `publish` refuses larger messages, and larger ones that arrive are dropped
 
 _TOPIC = re.compile(r"[A-Za-z0-9_-]{1,64}(?:/[A-Za-z0-9_-]{1,64}){0,7}")
 

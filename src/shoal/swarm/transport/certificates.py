@@ -29,8 +29,7 @@ from shoal.errors import ConfigError
 from shoal.swarm.transport.tls import TlsFiles
 
 AUTHORITY = "authority"
-CLOCK_SKEW = datetime.timedelta(hours=1)
-"""New certificates are valid from this long ago, because clocks of other machines differ."""
+CLOCK_SKEW = datetime.timedelta(hours=1)  # a certificate is valid from this long ago: clocks differ
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 

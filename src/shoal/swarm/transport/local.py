@@ -27,12 +27,9 @@ from shoal.swarm.transport.addresses import MOST_SOCKET_PATH_BYTES
 from shoal.swarm.transport.base import short_hash
 from shoal.swarm.transport.neighbours import CLIENT_ENDPOINTS, LINKS, Draw
 
-MOST_ROUTERS = 32
-"""Further nodes are clients: above about 64 routers the exchange of link states takes the machine."""
-GUARD_SECONDS = 2.0
-"""How long a node waits for its turn to join. A process frozen in its turn must not keep others out."""
-CLAIM_SECONDS = 3.0
-"""How long a node waits for a predecessor with the same node id to end."""
+MOST_ROUTERS = 32  # others are clients: above about 64 routers, link states take up the machine
+GUARD_SECONDS = 2.0  # how long a node waits to join: a process frozen in its turn must not keep it out
+CLAIM_SECONDS = 3.0  # how long a node waits for a predecessor with the same node id to end
 
 
 class LocalNeighbours:

@@ -21,14 +21,11 @@ from typing import Literal, Protocol
 from shoal.errors import ConfigError
 from shoal.swarm.transport.addresses import Address, parse_address
 
-LINKS = 4
-"""Links that a router dials: if a third of the nodes die, the rest still reach each other."""
-CLIENT_ENDPOINTS = 3
-"""Endpoints of a client, which uses one of them at a time."""
+LINKS = 4  # links that a router dials: if a third of the nodes die, the rest still reach each other
+CLIENT_ENDPOINTS = 3  # endpoints of a client, which uses one of them at a time
 MOST_REMEMBERED = 256
 PORT_SECONDS = 3.0
-LISTEN_FIRST_SECONDS = (2.5, 4.0)
-"""How long a node that knows too few addresses to draw from stays a client, to hear of more."""
+LISTEN_FIRST_SECONDS = (2.5, 4.0)  # how long a node that knows few addresses is a client, to hear of more
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,12 +24,9 @@ from shoal.swarm.transport.queues import QueuedTransport
 from shoal.swarm.transport.tls import TlsFiles
 from shoal.swarm.transport.zenoh_session import LOOK_SECONDS, Session, SessionHealth, settings
 
-OPEN_SECONDS = 3.0
-"""How long opening may fail before the constructor gives up: a port may still belong to a predecessor."""
-CLOSE_SECONDS = 3.0
-"""How long `close` waits for the engine thread."""
-EXIT_SECONDS = 12.0
-"""How much longer the end of the process waits for it: with a dead link Zenoh takes ten seconds to close."""
+OPEN_SECONDS = 3.0  # how long opening may fail at first: a predecessor may still hold the port
+CLOSE_SECONDS = 3.0  # how long `close` waits for the engine thread
+EXIT_SECONDS = 12.0  # how much longer the end of the process waits for it: see CLOSE_SECONDS of a session
 QUIET_SECONDS = 1.0
 """Between closing and opening anew. Routers compute their routes 0.1 s after a change, and some of them never
 again hear a node that leaves and comes back within one such step."""

@@ -22,25 +22,17 @@ from shoal.swarm.transport.neighbours import Draw
 from shoal.swarm.transport.queues import OutgoingQueue
 from shoal.swarm.transport.tls import TlsFiles
 
-LEASE_MILLISECONDS = 5000
-"""A silent link is given up after this. Longer leases make cuts worse, shorter ones break under load."""
-WAIT_BEFORE_DROP_MICROSECONDS = 10_000
-"""How long a message waits for room on a congested link; the default of 1 ms loses one in ten."""
-KEY_BYTES = 4096
-"""Room for a message's key and headers beyond its payload."""
-CLOSE_SECONDS = 12.0
-"""How long to wait for Zenoh's `close`, which takes up to ten seconds with a dead link."""
-RECEIVERS_SECONDS = 2.0
-"""How long to wait for the threads of subscribers to end once their session is closed."""
+LEASE_MILLISECONDS = 5000  # of a silent link. Longer leases make cuts worse, shorter ones break under load
+WAIT_BEFORE_DROP_MICROSECONDS = 10_000  # for room on a busy link; the default 1 ms loses a tenth
+KEY_BYTES = 4096  # room for a message's key and headers beyond its payload
+CLOSE_SECONDS = 12.0  # how long to wait for Zenoh's `close`, which takes up to ten seconds with a dead link
+RECEIVERS_SECONDS = 2.0  # how long to wait for the threads of subscribers of a closed session
 MOST_PUBLISHERS = 256
-LOOK_SECONDS = 1.0
-"""Between two checks of a session's health."""
-STALL_SECONDS = 6.0
-"""A gap between two checks that means: the process missed more than a lease of 5 s."""
+LOOK_SECONDS = 1.0  # between two checks of a session's health
+STALL_SECONDS = 6.0  # a gap between two checks that means: the process missed more than a lease
 AFTER_STALL_SECONDS = (4.0, 8.0)
 LONELY_SECONDS = 10.0
-PAUSE_SECONDS = 30.0
-"""Between two new sessions for loneliness."""
+PAUSE_SECONDS = 30.0  # between two new sessions for loneliness
 
 
 def settings(draw: Draw, tls: TlsFiles | None) -> dict[str, Any]:
