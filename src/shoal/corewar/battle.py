@@ -1,11 +1,4 @@
-"""Battles: some warriors, some rounds, and their results in the terms of hills and of DRQ.
-
-    from shoal.corewar import assemble, fight
-    result = fight([assemble(imp), assemble(dwarf)], rounds=100, seed=1)
-    print(result.standings())
-
-`fight` plays one battle; `fight_all` plays many at once on all cores.
-"""
+"""Battles: some warriors, some rounds, and their results in the terms of hills and of DRQ."""
 
 from __future__ import annotations
 

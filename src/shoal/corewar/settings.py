@@ -95,6 +95,7 @@ class Settings:
             )
 
 
+# The rules of the well-known hills.
 HILLS: dict[str, Settings] = {
     "94": Settings(),
     "94nop": Settings(standard="94nop"),
@@ -106,7 +107,6 @@ HILLS: dict[str, Settings] = {
     "multiwarrior": Settings(),
     "drq": Settings(stop="play-on"),
 }
-"""Rules of the well-known hills by name."""
 
 
 def hill(name: str, **changes: object) -> Settings:

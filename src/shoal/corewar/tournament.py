@@ -1,11 +1,5 @@
 """Tournaments: many battles of two, counted as hills count them.
 
-    from shoal.corewar import starter_set
-    from shoal.corewar.tournament import round_robin
-    table = round_robin(list(starter_set().values()), rounds=100, seed=1)
-    for row in table.rows:
-        print(row.rank, row.name, row.score)
-
 A round gives 3 points to the winner, or 1 to each where both survive. `score` is points per 100 rounds, so
 it lies between 0 and 300 whatever the number of rounds; as every pair plays equally many, it is also the
 mean over the opponents. The same arguments give the same table, whatever `threads` is.

@@ -79,7 +79,7 @@ def library() -> ctypes.CDLL:
 
 
 def build() -> str:
-    """How the engine was compiled, in words."""
+    """The compiler and the dispatch of the engine, in words."""
     text: bytes = library().shoal_build()
     return text.decode()
 

@@ -73,7 +73,7 @@ def _play_on_threads(parts: list[Structs], settings: Settings, statistics: bool,
 
 
 def _parts(one: Series, series: int, threads: int) -> int:
-    """Into how many parts the rounds of a series are cut, so that all threads have work."""
+    """The number of parts into which the rounds of a series are cut, so that all threads have work."""
     rounds = len(one.positions)
     private = (Opcode.LDP, Opcode.STP)
     if threads == 1 or rounds < 2 or any(i.opcode in private for w in one.warriors for i in w.code):
@@ -100,12 +100,7 @@ class Recorded:
 
 
 def record(
-    one: Series,
-    settings: Settings,
-    *,
-    steps: int | None = None,
-    capacity: int = MOST_EVENTS,
-    events_wanted: bool = True,
+    one: Series, settings: Settings, *, steps: int | None = None, events_wanted: bool = True
 ) -> Recorded:
     """Plays the only round of `one`, at most `steps` instructions, noting every event (recording.py)."""
     check([one], settings)
@@ -119,7 +114,7 @@ def record(
     rules, table = rules_table(settings), battle_table(battle.rows())
     queues = np.zeros((warriors, settings.processes), dtype=np.uint16)
     # An instruction notes at most: executed, three writes, and a spawn or two deaths.
-    events = np.empty(min(capacity, 6 * steps) if events_wanted else 0, dtype=np.uint32)
+    events = np.empty(min(MOST_EVENTS, 6 * steps) if events_wanted else 0, dtype=np.uint32)
     found = ctypes.c_uint64()
     raise_for(
         library().shoal_record(

@@ -1,4 +1,4 @@
-"""Where the warriors stand in each round: at random from a seed, as pMARS places them, or in all ways.
+"""The places of the warriors in each round: at random from a seed, as pMARS places them, or in all ways.
 
 Every function returns an array with one row per round and one column per warrior, the first warrior
 always at 0: the core is a ring, so only the differences matter.

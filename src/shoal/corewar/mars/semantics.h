@@ -1,4 +1,4 @@
-/* What one instruction does: the only place where the semantics of Redcode are written in C.
+/* The effect of one instruction: the only place where the semantics of Redcode are written in C.
  *
  * `execute` is inlined with constant arguments into the handlers of hot instructions (loop.h), where
  * the compiler folds it to a few machine instructions, and once with run-time arguments as the
@@ -223,7 +223,7 @@ static ALWAYS_INLINE struct outcome execute(cell *core, uint32_t size, uint32_t 
     return choose(op == JMZ ? zero : !zero, aa, pc + 1);
   }
   case DJN: {
-    /* The core is decremented; what is tested is the register copy. */
+    /* The core is decremented; the register copy is tested. */
     int last;
     if (WRITES_A) last = a_of(bv) == 1, target = decrement_a(target, size);
     else if (WRITES_B) last = b_of(bv) == 1, target = decrement_b(target, size);

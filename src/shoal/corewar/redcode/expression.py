@@ -55,8 +55,7 @@ _PRECEDENCE = {sign: precedence for sign, (precedence, _) in _OPERATORS.items()}
 
 
 class Evaluator:
-    """Evaluates expressions that share one set of registers. `remarks` are pairs: what is odd in an
-    expression although it has a value, and the remedy."""
+    """Evaluates expressions with one set of registers. `remarks` are pairs of an oddity and a remedy."""
 
     def __init__(self, warriors: int = 1) -> None:
         self.registers: dict[str, int] = {"s": warriors, "w": warriors}

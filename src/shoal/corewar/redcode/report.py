@@ -74,7 +74,7 @@ class Report:
 
 
 def _token_place(place: Place, token: str) -> Place:
-    """Where `token` stands from `place` on, as a whole word if it is one; else `place`."""
+    """The place of `token` from `place` on, as a whole word if it is one; else `place`."""
     line, column = place
     pattern = re.escape(token)
     if token[:1].isascii() and (token[:1].isalpha() or token[:1] == "_"):

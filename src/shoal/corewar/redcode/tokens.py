@@ -220,7 +220,7 @@ class Stream:
         return True
 
     def mark(self) -> Mark:
-        """Where the stream stands, at the end of a logical line."""
+        """The place of the stream, at the end of a logical line."""
         self._charge(len(self._frames) - 1)
         return tuple((frame.lines, frame.line, frame.name, frame.spaced) for frame in self._frames)
 
