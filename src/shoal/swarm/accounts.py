@@ -1,8 +1,7 @@
 """Accounts: the worth of each author's items to this node, counted here and never claimed by anyone.
 
-They set how often an author is drawn and how early its frames are fetched: the incentive to be useful. They
-are kept in a JSON file that is replaced whole, so after a crash it is the old one or the new one. A damaged
-file is put aside under another name and the accounts start afresh; `notice` says so.
+They set how often an author is drawn and how early its frames are fetched: the incentive to be useful. The
+file is replaced whole. A damaged one is put aside and the accounts start afresh; `notice` says so.
 """
 
 from __future__ import annotations
@@ -61,8 +60,8 @@ def established(account: Account, probation_items: int) -> bool:
 
 
 def weight(account: Account) -> float:
-    """How often an author is drawn compared with others, from 0.02 to 1: the part of its used items that were
-    useful, times the part of its checked items that held up. An unknown part counts as one half."""
+    """The chance of an author to be drawn, from 0.02 to 1: the part of its used items that were useful, times
+    the part of its checked items that held up. An unknown part counts as one half."""
     worth = (1 + account.useful) / (2 + account.used)
     honesty = (2 + account.verified) / (2 + account.verified + account.rejections)
     return max(SMALLEST_WEIGHT, min(1.0, worth * honesty))

@@ -1,7 +1,7 @@
 """Authors: the numbers seen of each, the log frames to pass on, the newest registers.
 
-Everything is bounded. An author's own order (epoch, number) decides what is dropped first, never the time of
-arrival; between authors the largest gives way, and newcomers before others.
+Everything is bounded. An author's oldest frames by its own order (epoch, number) are dropped first, whenever
+they arrived; between authors the largest gives way, and newcomers before others.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Beacons: each node's announcement about once a second, and the times that follow from their period.
 
-A beacon names the node's endpoints and, in a vector of at most 64 entries, its newest frames of each author:
-of itself first, then of those most recently heard and, in turn, of the others. A vector is a claim. It may
-cause a pull; it never counts as presence or progress until a frame proves it.
+A beacon names the node's endpoints and, in a vector, the frames that it holds. A vector is a claim: it may
+cause a pull, and never counts as presence or progress until a frame proves it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The body of a frame: one to sixteen packed items, and the digest that stands for all of them.
 
-Copies of an item have the same content digest, and the digest in the signed header is that of all content
-digests. So every byte is hashed once, for both purposes. Believe nothing in a body before that digest was
-compared (`Codec.intact`).
+The digest in the signed header is that of all content digests, so every byte is hashed once. Believe nothing
+in a body before that digest was compared (`Codec.intact`).
 """
 
 from __future__ import annotations

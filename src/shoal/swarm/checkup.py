@@ -1,6 +1,6 @@
 """Checks of this machine and of the way to a peer, for `shoal doctor`. Each failure comes with a remedy.
 
-They touch only what was named: they read the certificates, bind and release the address to listen on, and
+They touch only the named things: they read the certificates, bind and release the address to listen on, and
 open and close one connection to each address to join.
 """
 
@@ -87,14 +87,13 @@ def peers_heard(heard: int, figures: Mapping[str, int]) -> Finding:
     if any(refused.values()):
         reasons = ", ".join(f"{count} {REFUSED[reason]}" for reason, count in refused.items() if count)
         found += f"; messages refused: {reasons}"
-    if refused["stale"] + refused["future"] > 0:
-        return Finding("peers", found, "clocks differ: turn on time synchronisation here and there")
-    if heard:
-        return Finding("peers", found)
-    if refused["swarm"] + refused["forged"] > 0:
-        remedy = "the peers are of another swarm: check --swarm and --swarm-secret-file"
-        return Finding("peers", found, remedy)
     remedy = "check that a node of this swarm runs there, or listen for longer (--seconds)"
+    if refused["stale"] + refused["future"] > 0:
+        remedy = "clocks differ: turn on time synchronisation here and there"
+    elif heard:
+        remedy = ""
+    elif refused["swarm"] + refused["forged"] > 0:
+        remedy = "the peers are of another swarm: check --swarm and --swarm-secret-file"
     return Finding("peers", found, remedy)
 
 

@@ -1,8 +1,7 @@
 """The codec: makes frames, and takes them apart in the order of the cost of each check.
 
-`Codec.seal` makes a frame; `read`, `authentic`, `intact` and `contents` take one apart. `intake.py` has
-the checks that depend on a node's clock and memory (age, replay, quotas). Guarantee: any bytes give a frame,
-a bundle or one named `Rejection`, in bounded time and memory.
+`intake.py` has the checks that depend on a node's clock and memory (age, replay, quotas). Guarantee: any
+bytes give a frame, a bundle or one named `Rejection`, in bounded time and memory.
 """
 
 from __future__ import annotations
@@ -187,7 +186,7 @@ class Codec:
         return self.membership.domain_tag + (ROLL_MARK + roll if roll else header)
 
     def intact(self, frame: Frame) -> Rejection | None:
-        """None if the body is the one that was signed, else what is wrong. It says nothing about the author:
+        """None if the body is the one that was signed, else the fault. It says nothing about the author:
         anyone can put another body behind a signed header."""
         if frame.whole is None:
             frame.whole = self._unpack(frame) or True
@@ -240,7 +239,7 @@ class Codec:
             try:
                 value = decode(payload)
             except Exception:
-                # An application's struct may check itself in `__post_init__` and raise what it likes.
+                # An application's struct may check itself in `__post_init__` and raise anything.
                 return Rejection.MISTYPED
             items.append(Item(kind, value, digest, size, index))
         return Contents(tuple(items), len(found) - len(items))

@@ -1,8 +1,7 @@
 """The exchange: the non-blocking collective of a swarm. `share`, `gather`, `latest`, `peers`.
 
-A state machine without threads or a clock: `tick(now)` does everything that happens by itself (it takes in
-messages, sends shared items, and does the upkeep). `live.LiveExchange` drives it in the field, the simulator
-drives it in virtual time, and both run this code.
+A state machine without threads or a clock: `tick(now)` does everything that happens by itself.
+`live.LiveExchange` drives it in the field, the simulator drives it in virtual time, and both run this code.
 
 Guarantees. Nothing here waits for anyone. Whatever arrives, no exception leaves `tick`. Within the bounds of
 the settings every log frame of a followed author reaches every node that stays connected, and `gather`
@@ -74,17 +73,10 @@ class Exchange:
         if codec is None:
             membership = Membership(settings.swarm, settings.secret, settings.allow)
             codec = Codec(membership, kinds, settings.compress)
-        me = identity.node_id
+        authors = Authors(identity.node_id, settings, self.accounts.established)
+        following = Following(identity.node_id, settings, rng)
         self._context = Context(
-            identity,
-            transport,
-            codec,
-            settings,
-            self.accounts,
-            Authors(me, settings, self.accounts.established),
-            Following(me, settings.shards, settings.follow, settings.follow_all_until, rng),
-            self.tally,
-            rng,
+            identity, transport, codec, settings, self.accounts, authors, following, self.tally, rng
         )
         # Later than every earlier start of this key, also if the clock was set back meanwhile.
         self.accounts.epoch = max(int(now * 1e6), self.accounts.epoch + 1)
@@ -151,11 +143,11 @@ class Exchange:
     # For drivers.
 
     def next_due(self) -> float:
-        """When `tick` has something to do even if nothing arrives."""
+        """The time of the next `tick` if nothing arrives."""
         return self._due
 
     def tick(self, now: float) -> bool:
-        """Does what is due. True if more messages wait than one tick takes in."""
+        """Does the work that is due. True if more messages wait than one tick takes in."""
         if now < self._now:
             self._upkeep.set_back(now, self._now)
         elif now - max(self._due, self._now) > STALL:

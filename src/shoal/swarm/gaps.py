@@ -1,7 +1,7 @@
-"""Gaps: the frames that are missing here, and who claims to hold them.
+"""Gaps: the frames that are missing here, and the nodes that claim to hold them.
 
-Every vector in a beacon says what its sender holds. Bounds, whatever others claim: 256 vectors are kept, one
-claimant can make 64 missing numbers known, and all of them together 1024.
+Bounds, whatever others claim: 256 vectors are kept, one claimant can make 64 missing numbers known, and all
+of them together 1024.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class Gaps:
         return holders, claimed
 
     def _news(self) -> list[tuple[NodeId, Claim, list[Known]]]:
-        """Claims with the entries that go beyond what is here, claimants in good standing first. Many vectors
-        say the same, and mostly nothing new, so each entry is looked at once."""
+        """Claims with their news, claimants in good standing first. Many vectors say the same, and mostly
+        nothing new, so each entry is looked at once."""
         found: list[tuple[NodeId, Claim, list[Known]]] = []
         settled: set[bytes] = set()
         by_id = self._context.authors.by_id

@@ -43,20 +43,18 @@ WEAK_KEYS = frozenset(
     )
 )
 
-_ADJECTIVES = """
+ADJECTIVES = """
 agile amber arctic bold brave bright brisk calm clever copper crimson curious daring deep drifting eager
 early ebony fair fleet free gentle gilded glad golden grand happy hardy honest humble indigo ivory
 jade jolly keen kind lively lucky lunar mellow merry misty nimble noble olive pearly placid proud
 quick quiet rapid rosy ruby sandy serene silent silver sleek solar steady sunny swift tidal vivid
-"""
-_ANIMALS = """
+""".split()
+ANIMALS = """
 anchovy barb bass beluga blenny bream brill carp catfish char clam cod conger coral crab dab
 dolphin dory eel flounder garfish goby grayling grouper gurnard haddock hake halibut herring kipper koi krill
 lamprey ling lobster mackerel manatee manta marlin minnow mullet narwhal oyster perch pike pilchard plaice
 pollock porpoise prawn ray salmon sardine seal shad shrimp smelt snapper sole sprat squid tench trout tuna
-"""
-ADJECTIVES = tuple(_ADJECTIVES.split())
-ANIMALS = tuple(_ANIMALS.split())
+""".split()
 
 
 @lru_cache(maxsize=1 << 14)

@@ -1,13 +1,11 @@
 """The inbox: items that arrived and wait for `gather`, within bounds.
 
 Laws. Within the bounds, `gather` depends on the set of items, never on their order of arrival. Equal content
-is handed out once; of several senders the one with the smallest hash of (content, author) is named, an order
-in which nobody can be first for all content. Over the bounds an author's oldest item goes first, the largest
-author gives way, and newcomers give way before all others.
-
-Authors are drawn first, then their newest item, so an author that sends more is not drawn more. All authors
-on probation together get a fixed part of what the established ones get, plus a trickle: a thousand fresh
-identities are no louder than one, and a swarm in which nobody is established yet is not held up.
+is handed out once, from the sender with the smallest hash of (content, author), an order in which nobody can
+be first for all content. Over the bounds an author's oldest item goes first, the largest author gives way,
+and newcomers give way before all others. Authors are drawn first, then their newest item, so an author that
+sends more is not drawn more. All authors on probation together get a fixed part of the items, plus a trickle:
+a thousand fresh identities are no louder than one, and a swarm of newcomers is not held up.
 """
 
 from __future__ import annotations

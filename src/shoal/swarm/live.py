@@ -1,8 +1,8 @@
 """The exchange in the field: one thread calls `tick`, any thread may call the verbs.
 
 One lock guards all state, and the thread releases it after every few messages, so that `share` and `gather`
-wait for a few signature checks at most. `close` joins the thread; afterwards every verb raises `PeerError`.
-So do they if the thread died of a defect, with that as the cause: a swarm never stands still in silence.
+wait for a few signature checks at most. Every verb raises `PeerError` after `close`, and if the thread died
+of a defect, with that as the cause: a swarm never stands still in silence.
 """
 
 from __future__ import annotations

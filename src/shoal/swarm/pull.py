@@ -1,7 +1,6 @@
 """Pulls: asking a holder for frames, by number, and answering within bounds.
 
-A pull is a signed frame on the holder's own topic. The answer is a bundle on the asker's topic with the
-pull's nonce, so that only the node that was asked can answer.
+A pull is a signed frame on the holder's own topic. Its nonce lets only the node that was asked answer.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class Quota:
 
 
 class VerificationBudget:
-    """How many signatures are checked per second. The sender is unknown before the check, so a forger can
+    """The signatures that are checked per second. The sender is unknown before the check, so a forger can
     spend this. Therefore each lane has a part to itself: frames that were asked for (`pulled`) get through
     whatever is pushed, and newcomers cannot use up the checks that authors in good standing need."""
 

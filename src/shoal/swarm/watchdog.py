@@ -1,14 +1,11 @@
-"""Watchdog: notices that the connection is half dead and asks for a new one.
-
-There are two signs, and only proofs count.
+"""Watchdog: notices by proofs that the connection is half dead, and asks for a new one. Either sign counts:
 
 - The push path from a living author is broken: at least three of its frames had to be fetched since the last
   one that came by itself, and by the author's own clock they span more than the waiting time. So a single
   loss, a quiet author or a claim without proof never closes a connection.
-- Nobody answers: for the waiting time none of at least six pulls brought an answer. Some of these are probes:
-  they ask nodes that are heard, drawn at random, those in good standing first, for frames that an honest
-  holder has. Liars cause pulls that nobody can answer, but one honest answer clears the connection, so all
-  drawn nodes would have to be liars.
+- Nobody answers: for the waiting time none of at least six pulls brought an answer. Some of them are probes
+  of random nodes, those in good standing first, for frames that an honest holder has. One honest answer
+  clears the connection, so all drawn nodes would have to be liars.
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ HEALTHY = 60.0
 
 
 class Watchdog:
-    """When to reopen the transport of one node."""
+    """Decides when to reopen the transport of one node."""
 
     __slots__ = ("_backoff", "_fire_at", "_last_suspicion", "_not_before", "_rng")
 

@@ -53,7 +53,7 @@ class Address:
 
 def parse_address(text: str, *, secure: bool = False) -> Address:
     """Parses an address; `secure` says whether host:port is short for tls/ instead of tcp/. A ConfigError
-    says what was found and what to write instead."""
+    names the fault and the remedy."""
     text = text.strip()
     if text.startswith("nats://"):
         return _parse_nats(text)

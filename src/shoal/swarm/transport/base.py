@@ -1,11 +1,8 @@
 """The transport protocol: it moves bytes between nodes, best effort, and never blocks its caller.
 
 A message may be lost, delayed, duplicated or reordered, and it may arrive under a wrong topic: the receiver
-decides by its content alone. Signatures, repair and quotas are the same above every transport, and one
-contract test-suite holds for all transports.
-
-A topic is a few words with slashes between them, e.g. "log/3", "latest/0", "beacon/3", "to/<node id>". Only
-one node subscribes to a "to/…" topic, so a message there is directed to that node.
+decides by its content alone. A topic is a few words with slashes between them, e.g. "log/3", "beacon/3",
+"to/<node id>". Only one node subscribes to a "to/…" topic, so a message there is directed to that node.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Certificates for a swarm with TLS: its private authority, and a certificate and key for each node.
 
-All keys are ed25519. The authority's key is needed only to issue certificates; a node gets the authority's
-certificate and its own pair. Guarantee: private keys have mode 0600 from the moment they exist, and no file
-is ever overwritten.
+All keys are ed25519. The authority's key is needed only to issue certificates. Guarantee: private keys have
+mode 0600 from the moment they exist, and no file is ever overwritten.
 """
 
 from __future__ import annotations
@@ -136,16 +135,12 @@ def _builder(
 
 
 def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    never = "content_commitment key_encipherment data_encipherment key_agreement encipher_only decipher_only"
     return x509.KeyUsage(
         digital_signature=not signs_certificates,
         key_cert_sign=signs_certificates,
         crl_sign=signs_certificates,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
+        **dict.fromkeys(never.split(), False),
     )
 
 

@@ -1,12 +1,9 @@
 """Neighbours on one machine: Unix sockets in a private folder, nothing to start and no port.
 
-Every node of a swarm owns two files in `<runtime folder>/shoal/<swarm>/` (mode 0700):
-
-    <node>.node   locked (flock) for as long as the process lives; says "router" or "client"
-    <node>.sock   where a router listens
-
-The kernel drops the lock of a process that dies, also by kill -9, and keeps that of a frozen one. So a node
-that draws neighbours removes the files of the dead and never those of the living. Nodes join one at a time
+Every node of a swarm owns two files in `<runtime folder>/shoal/<swarm>/` (mode 0700): `<node>.node`, locked
+(flock) for as long as the process lives, says "router" or "client"; at `<node>.sock` a router listens. The
+kernel drops the lock of a process that dies, also by kill -9, and keeps that of a frozen one. So a node that
+draws neighbours removes the files of the dead and never those of the living. Nodes join one at a time
 (`.guard`), so that of two that start together the second sees the first.
 """
 

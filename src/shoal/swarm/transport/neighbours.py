@@ -1,10 +1,7 @@
-"""Neighbours: the other nodes that a node connects to.
+"""Neighbours: the other nodes that a node connects to, on the network. `local.py` has those on one machine.
 
 Every node keeps a few links to randomly drawn others; the engine routes over them. A running session takes no
 new endpoints, so a draw holds until the session is opened anew.
-
-`NetworkNeighbours` draws among the addresses that it was told to join and those that it learnt since.
-`local.py` has the neighbours on one machine.
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ LISTEN_FIRST_SECONDS = (2.5, 4.0)  # how long a node that knows few addresses is
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """How to open a session: routers forward for others, clients hold one link to one of `connect`.
+    """The plan of a session: routers forward for others, clients hold one link to one of `connect`.
     A draw with `until` is temporary: it ends at that `time.monotonic()`."""
 
     mode: Literal["router", "client"]
@@ -40,7 +37,7 @@ class Draw:
 
 
 class Neighbours(Protocol):
-    """Where a node listens and whom it dials."""
+    """The place where a node listens, and the nodes that it dials."""
 
     def draw(self) -> Draw:
         """New neighbours, for opening a session."""
@@ -52,7 +49,7 @@ class Neighbours(Protocol):
         """Whether another draw could lead to a node that `draw` does not name."""
 
     def endpoints(self) -> Sequence[str]:
-        """Where others can reach this node."""
+        """The addresses at which others can reach this node."""
 
     def leave(self) -> None:
         """Gives up this node's place."""

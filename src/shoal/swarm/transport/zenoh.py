@@ -1,9 +1,8 @@
 """The swarm over Eclipse Zenoh: there is no server, and every node may forward for others.
 
-One thread per transport, the *engine thread*, makes all calls into Zenoh: it opens the session, subscribes,
-sends the outgoing messages, and opens the session anew when asked to. So nothing that Zenoh does (waiting for
-a congested link, ten seconds in `close` on a dead one, an exception) reaches the caller, and no lock of ours
-is held around a call into Zenoh. Zenoh's callbacks only put messages into the bounded incoming queue.
+One thread per transport, the *engine thread*, makes all calls into Zenoh. So nothing that Zenoh does (waiting
+for a congested link, ten seconds in `close` on a dead one, an exception) reaches the caller, and no lock of
+ours is held around a call into Zenoh. Its callbacks only put messages into the bounded incoming queue.
 """
 
 from __future__ import annotations
@@ -177,7 +176,7 @@ class ZenohTransport(QueuedTransport):
 
 
 def _patience(draw: Draw) -> float:
-    """How long to sleep while there is nothing to do."""
+    """The seconds to sleep while there is nothing to do."""
     if draw.until is None:
         return LOOK_SECONDS
     return max(0.0, min(LOOK_SECONDS, draw.until - time.monotonic()))

@@ -1,8 +1,7 @@
-"""One Zenoh session: its configuration, its publishers and subscribers, and when to replace it.
+"""One Zenoh session: its configuration, its publishers and subscribers, and its health.
 
 Any call into Zenoh may raise; nothing in `Session` does, and failures are counted. A panic in Zenoh's core
-arrives as a `BaseException` that is no `Exception`, so those are caught: outside the main thread nothing else
-comes as one.
+arrives as a `BaseException` that is no `Exception`, so those are caught too.
 """
 
 from __future__ import annotations
@@ -146,7 +145,7 @@ class Session:
         return 0
 
     def flush(self, outgoing: OutgoingQueue, deadline: float) -> int:
-        """Sends what waits until the deadline, forgets the rest, and returns the number of lost messages."""
+        """Sends waiting messages until the deadline, forgets the rest, and returns the number lost."""
         lost = 0
         while time.monotonic() < deadline and (messages := outgoing.take(1)):
             lost += self.put(*messages[0])
@@ -200,7 +199,7 @@ class Session:
 
 
 class SessionHealth:
-    """When a session should be opened anew although nobody asked for it. Two faults are visible only here:
+    """Decides when to open a session anew although nobody asked for it. Two faults are visible only here:
 
     - *lonely*: the session had no link for a while, although others are known. The engine goes on dialling
       the same dead neighbours for ever.
