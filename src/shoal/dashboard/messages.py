@@ -1,7 +1,6 @@
-"""Messages to the page: a first one with everything, then only changes.
+"""Messages to the page: a first one with everything, then only changes since a page's `Cursor`.
 
-All messages have the same form; the first one tells the changes since nothing. A `Cursor` is what one page
-already has. Sizes are bounded by those of the views, whatever the length of the journals.
+Sizes are bounded by those of the views, whatever the length of the journals.
 """
 
 from __future__ import annotations

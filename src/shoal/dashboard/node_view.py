@@ -1,8 +1,7 @@
 """One node on the page: a fold over its journal, incremental, in bounded memory.
 
-A journal that is being written, is torn at its end or does not exist yet is read as far as it goes. A damaged
-one is read no further: `trouble` says where, and the page shows it. A payload that this version does not
-understand is counted in `unread` and passed over.
+A journal that is being written, is torn at its end or does not exist yet is read as far as it goes; of a
+damaged one, `trouble` says where it ends. A payload that is not understood is counted in `unread`.
 """
 
 from __future__ import annotations

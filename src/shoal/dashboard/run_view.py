@@ -59,13 +59,10 @@ class RunView:
         """The program and its ancestors for the page, the program first; empty if it is not known."""
         return [
             {
-                "digest": one.digest,
+                **{name: getattr(one, name) for name in ("digest", "model", "node", "fitness")},
                 "source": shown(one.source, SOURCE),
-                "model": one.model,
-                "node": one.node,
                 "round": max(-1, min(one.round, 10**9)),
                 "turn": max(0, min(one.turn, 10**12)),
-                "fitness": one.fitness,
                 "parent": one.parent[:DIGEST] if one.parent else None,
             }
             for one in ancestors(self.find, digest)

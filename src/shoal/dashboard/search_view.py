@@ -189,7 +189,7 @@ class Programs:
 
     def add(self, one: Kept, held: Container[str]) -> None:
         """Keeps a program; the digests in `held` must stay. A program that was made here is not replaced by
-        what others tell about it later."""
+        a later report of others."""
         old = self._kept.get(one.digest)
         if old is not None and (old.turn or not one.turn):
             return

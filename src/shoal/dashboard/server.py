@@ -51,7 +51,7 @@ class Dashboard:
     def application(self) -> Starlette:
         return Starlette(
             routes=[
-                Route("/", self.page),
+                Route("/", self.static),
                 Route("/static/{name}", self.static),
                 Route("/api/everything", self.everything),
                 Route("/api/events", self.events),
@@ -60,12 +60,8 @@ class Dashboard:
             ]
         )
 
-    async def page(self, request: Request) -> Response:
-        content, kind = assets()["index.html"]
-        return Response(content, media_type=kind)
-
     async def static(self, request: Request) -> Response:
-        found = assets().get(request.path_params["name"])
+        found = assets().get(request.path_params.get("name", "index.html"))
         if found is None:
             raise HTTPException(404, "There is no such file.")
         return Response(found[0], media_type=found[1])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
@@ -117,31 +118,24 @@ class TrainView(View):
             if own is None:
                 found.append(_too_large(turn, ""))
                 continue
-            try:
-                answer = _answer(own)
-            except msgspec.MsgspecError:
-                continue
-            if isinstance(answer, SampledGroups):
-                found += [
-                    _shown_group(turn, one.question, one.completions, one.scores, family=one.task.family)
-                    for one in answer.groups[: MOST_ROLLOUTS // 3]
-                ]
+            with suppress(msgspec.MsgspecError):
+                if isinstance(answer := _answer(own), SampledGroups):
+                    found += [
+                        _shown_group(turn, one.question, one.completions, one.scores, one.task.family)
+                        for one in answer.groups[: MOST_ROLLOUTS // 3]
+                    ]
         for verdict, item in reversed(self._foreign):
             if item is None:
                 found.append(_too_large(verdict.turn, verdict.author))
                 continue
-            try:
+            said = "accepted" if verdict.accepted else f"rejected: {verdict.reason}"
+            with suppress(msgspec.MsgspecError):
                 group = _group(item)
                 rewards = _evidence(verdict.evidence).rewards if verdict.accepted else ()
-            except msgspec.MsgspecError:
-                continue
-            found.append(
-                _shown_group(
-                    verdict.turn, group.question, group.completions, rewards,
-                    author=verdict.author, model=group.model, family=group.task.family,
-                    verdict="accepted" if verdict.accepted else f"rejected: {verdict.reason}",
+                who = (group.task.family, verdict.author, group.model)
+                found.append(
+                    _shown_group(verdict.turn, group.question, group.completions, rewards, *who, said)
                 )
-            )  # fmt: skip
         return found
 
 
@@ -179,10 +173,9 @@ def _shown_group(
     question: str,
     completions: Sequence[Sampled | Completion],
     rewards: Sequence[float],
-    *,
+    family: str = "",
     author: str = "",
     model: str = "",
-    family: str = "",
     verdict: str = "scored here",
 ) -> dict[str, Any]:
     return {

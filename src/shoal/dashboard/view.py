@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import msgspec
@@ -70,13 +70,13 @@ class CellView:
     version: int
 
 
+@dataclass(slots=True, eq=False)
 class Grid:
     """The cells of one archive. `generation` counts the archives: a new round begins an empty one."""
 
-    def __init__(self) -> None:
-        self.generation = 0
-        self.round = 0
-        self.cells: dict[tuple[int, ...], CellView] = {}
+    generation: int = 0
+    round: int = 0
+    cells: dict[tuple[int, ...], CellView] = field(default_factory=dict)
 
     def replace(self, round_number: int, cells: dict[tuple[int, ...], CellView]) -> None:
         self.generation += 1

@@ -1,8 +1,8 @@
 """The one thread that reads journals. Everybody else looks at its views, under its lock.
 
-It reads in turns of a few hundredths of a second per node, so that all nodes of all runs show something
-soon, however long their journals are, and a page is served while it reads. When there is nothing new it
-looks at the sizes of the files a few times per second, and for new runs every few seconds.
+It reads in turns of a few hundredths of a second per node, so that all nodes of all runs show something soon,
+however long their journals are. Idle, it looks at the sizes of the files a few times per second, and for new
+runs every few seconds.
 """
 
 from __future__ import annotations

@@ -229,7 +229,7 @@ def _row(row: _Row, top: float, across: Scale) -> list[Markup]:
 
 
 def fitness_figure(archive: ArchiveMap, greatest: float) -> Markup:
-    """How fit the elites are: colour from 0 to `greatest`, which maps side by side have in common."""
+    """The fitness of the elites: colour from 0 to `greatest`, which maps side by side have in common."""
     scale = Scale(0.0, max(greatest, 1e-9), FAINTEST, 1.0)
 
     def paint(cell: Placed) -> tuple[str, str, float]:
@@ -240,7 +240,7 @@ def fitness_figure(archive: ArchiveMap, greatest: float) -> Markup:
 
 
 def models_figure(archive: ArchiveMap, models: Mapping[str, int]) -> Markup:
-    """Which model's program is in each cell; `models` numbers them."""
+    """The model behind each cell's program; `models` numbers them."""
 
     def paint(cell: Placed) -> tuple[str, str, float]:
         return _letter(models[cell.model]), _colour(models[cell.model]), 1.0

@@ -48,7 +48,7 @@ def open_tracker(destination: str) -> Tracker:
 
 
 class MemoryTracker:
-    """Keeps what it is given, for tests."""
+    """Keeps all points, for tests."""
 
     name = "memory"
 

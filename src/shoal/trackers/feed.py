@@ -1,8 +1,7 @@
 """Reads the journals of runs and hands their numbers to trackers, each record once.
 
-Nothing is remembered between two feeds, nothing is locked and nothing in the run folder is changed. A journal
-that is damaged is read up to there, and `troubles` says so; a note that this version does not understand is
-counted in `unread`.
+Nothing is remembered between two feeds, locked, or changed in the run folder. A journal that is damaged is
+read up to there, and `troubles` says so; a note that is not understood is counted in `unread`.
 
 Searches are counted in turns, training in steps. A number that a turn does not have (a reward of others where
 none were used, the archive while a round is not open) is left out rather than written as 0.

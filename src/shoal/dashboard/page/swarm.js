@@ -72,7 +72,7 @@ export class SwarmView {
     })]);
     return [
       table("Items used of items arrived, by receiver and author", ["receiver ↓   author →", ...named.map(([name]) => name)], rows),
-      element("p", { class: "hint" }, "Items used of items that arrived. Authors are matched to nodes by what they wrote."),
+      element("p", { class: "hint" }, "Items used of items that arrived. Authors are matched to nodes by their items."),
     ];
   }
 

@@ -2,7 +2,7 @@
 
 Both are bounded by messages and by bytes. A full incoming queue drops its *oldest* message (newer experience
 is worth more, and repair fetches the rest); a full outgoing queue refuses the *newest*, which the sender
-still holds. Their locks are never held around a call into an engine, so its callbacks may take them at any time.
+still holds. Their locks are never held around a call into an engine, so callbacks may take them at any time.
 """
 
 from __future__ import annotations
