@@ -99,8 +99,7 @@ class Result:
 
     @property
     def coverage(self) -> Numbers:
-        """Distinct addresses at which a process was queued (DRQ's memory coverage). The start counts once a
-        process comes back to it."""
+        """Distinct addresses at which executing queued a process (DRQ's memory coverage)."""
         if self.counts.coverage is None:
             raise ConfigError("coverage was not counted: fight with statistics=True")
         return self.counts.coverage
@@ -148,8 +147,7 @@ def fight_all(
     statistics: bool = False,
     threads: int | None = None,
 ) -> list[Result]:
-    """Plays many battles in one call, all with the same places for the same number of warriors, so that
-    two candidates that meet the same opponents meet them under the same conditions."""
+    """Plays many battles in one call, all with the same places for the same number of warriors."""
     if not isinstance(settings, Settings):
         raise ConfigError(f"settings is {settings!r}: give a Settings, or hill(NAME) for the rules of a hill")
     rounds, seed = whole_number("rounds", rounds), whole_number("seed", seed)

@@ -38,8 +38,7 @@ class Cursor:
 
 
 def message(runs: Sequence[RunView], cursor: Cursor, notices: Sequence[str] = ()) -> dict[str, Any] | None:
-    """The changes since the last message of this cursor, which is brought up to date; None if there are none.
-    `notices` are lines about all runs."""
+    """The changes since this cursor's last message, None if there are none. `notices` are about all runs."""
     is_first = cursor.number == 0
     told: dict[str, Any] = {}
     about = [run.about() for run in runs]

@@ -175,9 +175,8 @@ def _kept(program: Program) -> Kept:
 
 
 class Programs:
-    """The programs that a page may ask for: those that took a cell, within a budget of characters. Programs
-    that hold a cell are kept; the rest makes room, oldest first. A parent was an elite when it was drawn, so
-    a lineage is complete for as long as its programs fit."""
+    """The programs that took a cell, within a budget of characters. Those that hold a cell are kept; the rest
+    makes room, oldest first. A parent was an elite, so a lineage is complete for as long as it fits."""
 
     def __init__(self, budget: int = BUDGET) -> None:
         self.budget = budget
@@ -188,8 +187,7 @@ class Programs:
         return self._kept.get(digest)
 
     def add(self, one: Kept, held: Container[str]) -> None:
-        """Keeps a program; the digests in `held` must stay. A program that was made here is not replaced by
-        a later report of others."""
+        """Keeps a program. Those in `held` must stay, and one that was made here is not replaced."""
         old = self._kept.get(one.digest)
         if old is not None and (old.turn or not one.turn):
             return

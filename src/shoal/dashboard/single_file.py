@@ -94,8 +94,7 @@ def page(data: dict[str, Any], title: str) -> str:
 
 
 def bundled(entry: str) -> str:
-    """The module and all that it imports as one script: browsers load no modules from a disk. Names at the
-    top of the modules differ, so that they can stand beside each other."""
+    """The module and all that it imports as one script: browsers load no modules from a disk."""
     parts: list[str] = []
     done: set[str] = set()
 

@@ -19,9 +19,8 @@ ENOUGH = 8  # items of an author that are looked at once its node is known
 
 class View:
     """A fold over the payloads of one node's journal, in bounded memory. Applications subclass it and name
-    the subclass in their manifest. Everything has a default, so a node of an unknown application still shows
-    its items, budget and events. `tabs` are the page's tabs for it, `used` counts the items of each author
-    that were used. `rollouts_version` grows when `rollouts` change."""
+    the subclass in their manifest; everything has a default. `tabs` are its tabs on the page, `used` counts
+    the used items of each author, `rollouts_version` grows when `rollouts` change."""
 
     tabs: ClassVar[tuple[str, ...]] = ()
 

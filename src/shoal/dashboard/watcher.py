@@ -85,8 +85,7 @@ class Watcher:
         return worked
 
     def look_for_runs(self) -> None:
-        """Opens the runs in the folders that are not open yet. Runs are only ever added: pages know them by
-        their numbers."""
+        """Opens new runs in the folders. Runs are only ever added: pages know them by their numbers."""
         self._looked_at = time.monotonic()
         left_out, found = self._left_out, list[Path]()
         for folder in self._folders:

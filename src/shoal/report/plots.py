@@ -42,8 +42,7 @@ class Scale:
 
 
 def ticks(values: Iterable[float], most: int = 6) -> list[float]:
-    """About `most` round numbers, evenly spaced, from below the least value to above the greatest. Values
-    that are all the same get some room on both sides."""
+    """About `most` round numbers, evenly spaced, from below the least value to above the greatest."""
     found = list(values) or [0.0, 1.0]
     low, high = min(found), max(found)
     if high - low <= 1e-9 * max(abs(low), abs(high), 1e-6):
@@ -152,8 +151,7 @@ class _Row:
 def arms_figure(
     metric: Metric, arms: Sequence[ArmResults], groups: Sequence[Group], ours: str = ""
 ) -> Markup | None:
-    """The arms by one metric; rows made of several arms stand at the end. The arm with the title `ours`,
-    which the others are compared with, stands out."""
+    """The arms by one metric, then the groups. The arm with the title `ours` stands out."""
     rows = [
         _Row(one.title, found.shown(metric.digits), found, "ours" if one.title == ours else class_)
         for members, class_ in ((arms, "arm"), (groups, "group"))

@@ -83,8 +83,7 @@ def large(
     seed: int = 1,
 ) -> SimSwarm:
     """A swarm in which every node shares one signed item per round of `interval` seconds, follows some shards
-    and gathers; `swarm.run(interval * rounds)` plays the rounds. Stores are small, so that thousands of nodes
-    fit into one process."""
+    and gathers. Stores are small, so that thousands of nodes fit into one process."""
     settings = ExchangeSettings(
         flush_seconds=0.0,
         shards=shards,

@@ -47,9 +47,8 @@ def sim_kinds() -> Kinds:
 
 
 class SharedCodec(Codec):
-    """One codec for all simulated nodes: a frame is taken apart and its signature checked once for all. A
-    frame's author, authenticity and items do not depend on who looks. Each node still decides for itself
-    about age, replay, quotas and budgets. In the field nothing is shared like this."""
+    """One codec for all simulated nodes: a frame is taken apart and its signature checked once for all. Each
+    node still decides for itself about age, replay, quotas and budgets."""
 
     def __init__(self, membership: Membership, kinds: Kinds, compress: bool, most: int) -> None:
         super().__init__(membership, kinds, compress)
@@ -89,8 +88,7 @@ class Application(Protocol):
 
 @dataclass(slots=True)
 class SharingApplication:
-    """Shares a note every `interval` seconds (a node's speed) from `begin` to `end`, gathers, and checks. An
-    item counts as verified if its text is that of a node; adversaries send other texts."""
+    """Shares a note every `interval` seconds from `begin` to `end`, gathers, and verifies texts of nodes."""
 
     name: str
     interval: float = 1.0

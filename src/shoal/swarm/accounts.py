@@ -140,8 +140,7 @@ class Accounts:
         return 0.5 if account is None else weight(account)
 
     def promising(self, author: NodeId) -> bool:
-        """Whether items of an author on probation held up already. Such authors come before other newcomers,
-        so that a crowd of unknown ones cannot keep them from passing."""
+        """Whether items of an author on probation held up: a crowd of unknown ones must not keep it out."""
         account = self._accounts.get(author)
         return account is not None and account.verified > account.rejections
 

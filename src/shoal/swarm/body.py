@@ -34,8 +34,7 @@ class PackedItem(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class PackedView(msgspec.Struct, array_like=True, frozen=True, gc=False, forbid_unknown_fields=True):
-    """An item of a body that arrived; its payload is a view into the message, not a copy. The signed digest
-    covers these two fields, so there are no others."""
+    """An item that arrived; the payload is a view into the message. The signed digest covers both fields."""
 
     kind: KindName
     payload: memoryview

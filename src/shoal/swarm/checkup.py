@@ -72,8 +72,7 @@ def check_machine(
 
 
 def clock(now: float) -> tuple[str, str]:
-    """Frames carry the time at which they were made, and peers refuse frames that are too old or from the
-    future."""
+    """Peers refuse frames that are too old or from the future."""
     shown = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now)) if 0 <= now < 1e11 else f"{now}"
     if EARLIEST_CLOCK <= now <= LATEST_CLOCK:
         return shown, ""

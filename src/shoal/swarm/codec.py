@@ -50,8 +50,7 @@ class Version(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Item(msgspec.Struct, frozen=True, gc=False):
-    """A decoded item of a known kind. `digest` is the hash of its content, kind included; `index` is its
-    place in the frame."""
+    """A decoded item of a known kind, with the hash of its content and its place in the frame."""
 
     kind: Kind
     value: msgspec.Struct

@@ -181,8 +181,7 @@ class Inbox:
         return drawn + self._draw(unknown, limit - len(drawn), rng)
 
     def _draw(self, groups: dict[NodeId, list[Waiting]], limit: int, rng: random.Random) -> list[Waiting]:
-        """At most `limit` items in each author's order: again and again an author by weight, then its
-        newest item."""
+        """At most `limit` items: again and again an author by weight, then its newest item."""
         left = {node: len(items) for node, items in groups.items()}
         if sum(left.values()) > limit:
             nodes = list(left)

@@ -19,8 +19,7 @@ SHORTEST_MUTE, LONGEST_MUTE = 10.0, 600.0
 
 @dataclass(slots=True, eq=False)
 class Bucket:
-    """Up to `burst` at once, refilled with `rate` per second. Rates are passed in: they are the same for all
-    authors, and a bucket per author should be small."""
+    """Up to `burst` at once, refilled with `rate` per second. Rates are passed in to keep it small."""
 
     level: float
     at: float
@@ -39,8 +38,7 @@ class Bucket:
 
 
 class Quota:
-    """An author's quota of frames and bytes, taken together or not at all. Two buckets in one object, because
-    there is one for every author and every frame passes it."""
+    """An author's quota of frames and bytes, taken together or not at all. One object, as there are many."""
 
     __slots__ = ("_at", "_bytes", "_frames")
 

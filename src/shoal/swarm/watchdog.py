@@ -79,8 +79,7 @@ def suspect(author: Author, now: float, patience: float, recent: float) -> bool:
 
 @dataclass(slots=True)
 class Unanswered:
-    """The pulls that failed since the last answer. Each answer, also a useless one, starts a new object: it
-    had the right nonce, so both directions work."""
+    """The pulls that failed since the last answer; each answer, also a useless one, starts a new object."""
 
     failed: int = 0
     since: float = inf

@@ -97,10 +97,9 @@ class LinesTracker:
 
 
 class HostedTracker:
-    """Weights & Biases, or Trackio, which has the same functions: each series is a run of one project.
-    Whether anything leaves the machine is up to their own settings (WANDB_MODE, TRACKIO_SPACE_ID). Runs are
-    begun as series appear. Of "run/node", "run" is the group. Each run has its own steps, so a slow node's
-    numbers are not refused because a fast one is ahead."""
+    """Weights & Biases, or Trackio, which has the same functions. Their own settings decide if anything
+    leaves the machine (WANDB_MODE, TRACKIO_SPACE_ID). Each series is a run with its own steps, so a slow
+    node's numbers are not refused because a fast one is ahead. Of "run/node", "run" is the group."""
 
     def __init__(self, name: str, project: str) -> None:
         self.name = name

@@ -120,8 +120,7 @@ class Point(NamedTuple):
 
 
 def point_of(application: str, note: msgspec.Raw) -> Point | None:
-    """The numbers of one note; None where there are none, or the application is not known here. A note of
-    another shape is a `msgspec.MsgspecError`."""
+    """The numbers of one note, if any; a note of another shape is a `msgspec.MsgspecError`."""
     found = APPLICATIONS.get(application)
     if found is None:
         return None

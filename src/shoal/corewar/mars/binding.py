@@ -188,8 +188,7 @@ def rules_table(
 
 
 class Battle:
-    """A checked series ready for the engine: its programs, and arrays for its counts. The engine writes to
-    memory that this object keeps alive."""
+    """A checked series ready for the engine. Keeps the memory alive that the engine writes to."""
 
     def __init__(self, series: Series, *, statistics: bool = False, core: Cells | None = None) -> None:
         shape = series.positions.shape

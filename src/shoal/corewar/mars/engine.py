@@ -36,9 +36,8 @@ SHORT_CYCLES = 20_000_000  # of all warriors together: less than a second, not w
 def play(
     series: Sequence[Series], settings: Settings, *, statistics: bool = False, threads: int | None = None
 ) -> list[Counts]:
-    """Plays every round of every series on `threads` threads (all cores by default). The result does not
-    depend on the number of threads. Rounds of one series are spread over threads too, unless a warrior uses
-    P-space, which carries knowledge from one round to the next."""
+    """Plays every round of every series on `threads` threads (all cores by default), with the same result for
+    any number. P-space carries knowledge from round to round: its rounds stay on one thread."""
     check(series, settings)
     threads = threads if threads is not None else usable_cores()
     if threads < 1:

@@ -48,8 +48,7 @@ def _placed(function: str, settings: Settings, warriors: int, rounds: int, *numb
 
 
 def pmars_fixed_seed(settings: Settings, position: int) -> int:
-    """The seed that pMARS's option -F gives: its number is the second warrior's first position. As in pMARS,
-    a number beyond the last possible position is a seed too."""
+    """The seed that pMARS's option -F gives; a number beyond the last possible position is one too."""
     if not settings.distance <= position <= MOST_FIXED_POSITION:
         raise ConfigError(
             f"fixed position {position}: give a number from {settings.distance} (the distance) "

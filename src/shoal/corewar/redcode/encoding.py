@@ -31,8 +31,7 @@ MODES_88: dict[Opcode, tuple[str, str]] = {
 
 
 def default_modifier(opcode: Opcode, a_mode: Mode, b_mode: Mode) -> Modifier:
-    """The modifier of an instruction that names none: ICWS'94's translation of '88 instructions, with
-    pMARS's choice for the later opcodes."""
+    """The modifier of an instruction that names none: ICWS'94's, and pMARS's for the later opcodes."""
     if opcode in (Opcode.DAT, Opcode.NOP):
         return Modifier.F
     if opcode in _WHOLE or opcode in _ARITHMETIC or opcode in _TO_B_FIELD:

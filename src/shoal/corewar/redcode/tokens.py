@@ -120,9 +120,8 @@ Mark = tuple[tuple[Text, int, str, bool], ...]  # the end of a line, to which a 
 
 class Stream:
     """The lines of a program with its EQU texts spliced in: call `advance`, then `token` until it is None. A
-    text of several lines splits the line that uses it: the text's first line continues the part before the
-    name, and the part behind the name continues the text's last line. Every line and token is counted against
-    the budget, so reading ends whatever the source is."""
+    text of several lines splits the line that uses it, around the name. Every line and token is counted
+    against the budget, so reading ends whatever the source is."""
 
     def __init__(self, lines: list[Line], report: Report) -> None:
         self._source = lines

@@ -52,8 +52,7 @@ class Address:
 
 
 def parse_address(text: str, *, secure: bool = False) -> Address:
-    """Parses an address; `secure` says whether host:port is short for tls/ instead of tcp/. A ConfigError
-    names the fault and the remedy."""
+    """Parses an address; `secure` says whether host:port is short for tls/ instead of tcp/."""
     text = text.strip()
     if text.startswith("nats://"):
         return _parse_nats(text)

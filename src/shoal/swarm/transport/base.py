@@ -24,9 +24,8 @@ def is_topic(topic: str) -> bool:
 
 
 def short_hash(text: str) -> str:
-    """16 hexadecimal digits that stand for `text` in an engine's keys and in file names. People may name a
-    swarm as they like, but engines give a meaning to `*`, `.`, `/`, `$` and spaces, and the path of a Unix
-    socket is short."""
+    """16 hexadecimal digits that stand for `text` in keys of engines, where `*`, `.`, `/`, `$` and spaces
+    have a meaning, and in the paths of Unix sockets, which are short."""
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
@@ -58,13 +57,11 @@ class Transport(Protocol):
         """Addresses at which others can reach this node, for its beacon; empty if it has none."""
 
     def meet(self, neighbours: Sequence[str]) -> None:
-        """Takes endpoints of present nodes, to draw neighbours from next time: a node that joined by one
-        address finds its place among them. Transports without neighbours do nothing."""
+        """Takes endpoints of present nodes, to draw neighbours from next time."""
 
     def reopen(self, neighbours: Sequence[str]) -> None:
-        """Starts to close and open the connection anew, with neighbours drawn from these endpoints (empty:
-        as before). Returns at once; messages published meanwhile may be lost. This cures half-dead
-        connections; transports that cannot have them do nothing."""
+        """Starts to close and open the connection anew, with neighbours drawn from these endpoints (empty: as
+        before), and returns at once. Transports that cannot be half dead do nothing."""
 
     def stats(self) -> TransportStats: ...
 

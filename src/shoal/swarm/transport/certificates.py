@@ -77,9 +77,8 @@ def create_authority(folder: Path, name: str = "shoal swarm", days: int = 3650) 
 def issue_certificate(
     authority: Path, folder: Path, name: str, hosts: Sequence[str] = (), days: int = 365
 ) -> TlsFiles:
-    """Makes `folder`/`name`.pem and `folder`/`name`.key, signed by the authority whose key lies beside its
-    certificate. `hosts` are the names and IP addresses at which the node listens; none if it only dials
-    out."""
+    """Makes `folder`/`name`.pem and .key, signed by the authority whose key lies beside its certificate.
+    `hosts` are the names and IP addresses at which the node listens; none if it only dials out."""
     try:
         authority_key = load_pem_private_key(authority.with_suffix(".key").read_bytes(), password=None)
         issuer = x509.load_pem_x509_certificate(authority.read_bytes()).subject

@@ -56,15 +56,10 @@ class Neighbours(Protocol):
 
 
 class NetworkNeighbours:
-    """Neighbours by TCP or TLS address. A node without `listen` only dials out, as behind a NAT.
-
-    Nodes that join by one or two addresses would make a star of the swarm. So such a node first comes as a
-    client, hears the addresses of others, and then joins as a router with neighbours drawn among them. (A
-    router that changes its neighbours later would disturb everybody's routes.)
-
-    Learnt addresses come from strangers: only those of the scheme in use are taken (with TLS on, nothing can
-    lead to a plain connection) and a bounded number is remembered. Safe to use from two threads.
-    """
+    """Neighbours by TCP or TLS address. A node without `listen` only dials out, as behind a NAT. Nodes that
+    join by one or two addresses would make a star of the swarm, so such a node first comes as a client, hears
+    the addresses of others, and then joins as a router with neighbours drawn among them. Learnt addresses
+    come from strangers: only a bounded number of the scheme in use is taken. Safe to use from two threads."""
 
     def __init__(
         self,
@@ -160,8 +155,7 @@ def _free(address: Address) -> Address:
 
 
 def _reachable(listen: Sequence[Address], join: Sequence[Address]) -> list[Address]:
-    """The addresses to tell others. "Every interface" becomes the one that this machine uses towards the
-    swarm."""
+    """The addresses to tell others; "every interface" becomes the one towards the swarm."""
     reachable = []
     for address in listen:
         if address.is_wildcard:

@@ -28,8 +28,7 @@ class TlsFiles:
     key: Path
 
     def check(self) -> Certificate:
-        """The node's certificate. Raises ConfigError if a file is missing, unreadable or of another kind, or
-        if the three do not belong together."""
+        """The node's certificate; ConfigError if a file is not usable or the three do not belong together."""
         from cryptography import x509
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 

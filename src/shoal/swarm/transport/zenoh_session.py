@@ -35,13 +35,10 @@ PAUSE_SECONDS = 30.0  # between two new sessions for loneliness
 
 
 def settings(draw: Draw, tls: TlsFiles | None) -> dict[str, Any]:
-    """The one configuration in which Zenoh is used, in the words of its JSON5 file.
-
-    Its defaults are made for other networks. Off, because each lost messages in trials: implicit shared
-    memory (chunks expire while a receiver waits for a CPU), peer mode (delivers over direct links only),
-    blocking congestion control (closes links under load). Off, because nobody here needs them and they let
-    strangers in: multicast scouting, gossip, the admin space.
-    """
+    """The one configuration in which Zenoh is used, in the words of its JSON5 file. Off, because each lost
+    messages in trials: implicit shared memory (chunks expire while a receiver waits for a CPU), peer mode
+    (delivers over direct links only), blocking congestion control (closes links under load). Off, because
+    they let strangers in: multicast scouting, gossip, the admin space."""
     link: dict[str, Any] = {
         "tx": {
             "lease": LEASE_MILLISECONDS,
@@ -116,8 +113,7 @@ class Session:
         self._publishers: OrderedDict[str, zenoh.Publisher] = OrderedDict()
 
     def declare(self, topics: frozenset[str]) -> int:
-        """Subscribes to exactly these topics. Returns the number that failed; they are not tried again in
-        this session."""
+        """Subscribes to exactly these topics; returns the number that failed in this session."""
         failed = 0
         for topic in self.topics - topics:
             with contextlib.suppress(BaseException):
