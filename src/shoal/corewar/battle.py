@@ -67,8 +67,7 @@ class Result:
 
     @cached_property
     def survived_cycles(self) -> npt.NDArray[np.int64]:
-        """Cycles after which the warrior still had a process. A warrior that lives when a round stops at the
-        decision counts as living through all cycles."""
+        """Cycles after which the warrior still had a process; all of them if it lives at the end."""
         executed = self.counts.executed.astype(np.int64)
         return np.where(self.alive, self.settings.cycles, np.maximum(executed - 1, 0))
 
@@ -129,9 +128,8 @@ def fight(
     statistics: bool = False,
     threads: int | None = None,
 ) -> Result:
-    """Plays one battle. Places come from `seed`, or from `positions`: one row per round, one number per
-    warrior, taken as they are, whatever the distance. The same arguments give the same result, whatever
-    `threads` is. `statistics` adds coverage."""
+    """Plays one battle, the same for the same arguments, whatever `threads` is. Places come from `seed`, or
+    from `positions`: a row per round, a number per warrior. `statistics` adds coverage."""
     return fight_all(
         [warriors], settings, rounds, seed=seed, positions=positions, statistics=statistics, threads=threads
     )[0]

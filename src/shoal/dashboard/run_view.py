@@ -16,6 +16,7 @@ from shoal.runs import RunFolder
 from shoal.runs.search import DomainFacts
 
 MOST_NODES = 64
+MOST_LINEAGE, MOST_LINEAGE_CHARACTERS = 20, 256 << 10
 
 
 class RunView:
@@ -94,13 +95,12 @@ class RunView:
         return shown_line(str(models[(int(number) - 1) % len(models)]), NAME)
 
 
-def ancestors(
-    find: Callable[[str], Kept | None], digest: str, *, most: int = 20, characters: int = 256 << 10
-) -> list[Kept]:
+def ancestors(find: Callable[[str], Kept | None], digest: str) -> list[Kept]:
     """A program, its parent, and so on as far as they are known, within bounds. Never goes in circles."""
     found: dict[str, Kept] = {}
     wanted: str | None = digest
-    while wanted and wanted not in found and len(found) < most and (one := find(wanted)) is not None:
+    characters = MOST_LINEAGE_CHARACTERS
+    while wanted and wanted not in found and len(found) < MOST_LINEAGE and (one := find(wanted)) is not None:
         characters -= len(one.source)
         if found and characters < 0:
             break

@@ -98,8 +98,7 @@ def _legend(entries: Sequence[tuple[str, int]], *, letters: bool = False) -> Mar
 
 
 def chart_figure(chart: Chart, curves: Sequence[Curve], series: Mapping[str, int]) -> Markup:
-    """Lines, each with the band of its interval, and a legend below. `series` numbers the lines: one arm
-    looks the same everywhere."""
+    """Lines with the bands of their intervals, and a legend. `series` numbers the lines."""
     levels = ticks(value for one in curves for value in (*one.value, *one.low, *one.high))
     marks = ticks((x for one in curves for x in one.x), most=5)
     left, right, floor = CURVES_LEFT, WIDTH - RIGHT, CURVES_HEIGHT - CURVES_BOTTOM

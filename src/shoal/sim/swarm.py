@@ -125,8 +125,7 @@ class SharingApplication:
 
 
 class LoopApplication:
-    """A node of the one loop, the same code as in the field, with a turn every `interval` seconds of virtual
-    time. After a restart it has a new exchange and is made anew from its journal, as in the field."""
+    """A node of the one loop with a turn every `interval` seconds; a restart makes it from its journal."""
 
     def __init__(self, make: MakeNode, interval: float) -> None:
         self.journal = MemoryJournal()
@@ -237,15 +236,9 @@ class SimSwarm:
         transport = self.network.open()
         now = self.network.now
         rng = random.Random(f"exchange {self.seed} {number} {int(now * 1e6)}")
+        kinds, settings, codec = self.kinds, self.settings, self.codec
         exchange = Exchange(
-            identity,
-            transport,
-            self.kinds,
-            self.settings,
-            now=now,
-            rng=rng,
-            accounts=accounts,
-            codec=self.codec,
+            identity, transport, kinds, settings, now=now, rng=rng, accounts=accounts, codec=codec
         )
         node = SimNode(identity, transport, exchange, application, now + rng.uniform(0.0, 1.0))
         self.network.attach(transport, node)

@@ -70,9 +70,9 @@ def weight(account: Account) -> float:
 class Accounts:
     """The accounts of at most `most` authors; the least useful one makes room for a new one."""
 
-    def __init__(self, most: int = 4096, probation_items: int = 4) -> None:
+    def __init__(self, most: int = 4096) -> None:
         self.most = most
-        self._probation_items = probation_items
+        self._probation_items = 4
         self.epoch = 0  # of this node's last start: the next one is later whatever the clock says
         self.notice = ""
         self.established: set[NodeId] = set()  # those who have left probation

@@ -218,8 +218,7 @@ class Authors:
         self.bytes -= author.log_bytes + sum(register.frame.size for register in author.registers.values())
 
     def forget_log(self, author: Author) -> None:
-        """Drops the log of an author whose shard is no longer followed. Its numbers stay known, so that
-        nothing is taken again if the shard is drawn once more."""
+        """Drops the log of an author that is no longer followed; its numbers stay known."""
         while author.log:
             self._drop_oldest(author)
         for epoch in author.epochs.values():

@@ -128,10 +128,8 @@ def certificates(tls: TlsFiles, now: datetime) -> tuple[str, str]:
     found = f"{certificate.subject.rfc4514_string()}, valid until {last:%Y-%m-%d}"
     if now > last:
         return found, f"{tls.certificate} has expired: ask for a new one (shoal invite --tls)"
-    return (
-        found,
-        "" if now >= first else f"it is not valid before {first:%Y-%m-%d %H:%M} UTC: check the clock",
-    )
+    early = f"it is not valid before {first:%Y-%m-%d %H:%M} UTC: check the clock"
+    return found, early if now < first else ""
 
 
 def can_listen(text: str, tls: TlsFiles | None = None) -> tuple[str, str]:

@@ -106,7 +106,7 @@ class Exchange:
 
     def gather(self, limit: int | None = None) -> list[Received[Any]]:
         """Log items and changed registers that arrived since the last call, each content once. With a limit,
-        authors are drawn by what their items were worth so far; the rest waits, within bounds."""
+        authors are drawn by the worth of their items so far; the rest waits, within bounds."""
         return self._inbox.gather(limit, self._context.rng, self._now)
 
     def latest(self, kind: str) -> dict[NodeId, Received[Any]]:

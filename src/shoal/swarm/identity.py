@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
+import re
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -151,17 +152,13 @@ class Identity:
                 f"the key file {path} is open to others (mode {mode & 0o777:03o}). Anybody who read it can "
                 f"sign as this node: delete it to get a new identity, or `chmod 600 {path}` if nobody has"
             )
-        words = text.split()
-        if len(words) != 2 or words[0] != FILE_MARK or len(words[1]) != 2 * KEY_BYTES:
+        found = re.fullmatch(rf"\s*{FILE_MARK}\s+([0-9A-Fa-f]{{{2 * KEY_BYTES}}})\s*", text)
+        if found is None:
             raise IdentityError(
                 f"the key file {path} is damaged: expected one line `{FILE_MARK} <64 hex digits>`. "
                 "Restore it from a copy, or delete it to get a new identity"
             )
-        try:
-            seed = bytes.fromhex(words[1])
-        except ValueError as error:
-            raise IdentityError(f"the key file {path} is damaged: its key is not 64 hex digits") from error
-        return cls(seed)
+        return cls(bytes.fromhex(found[1]))
 
 
 def _write_new(path: Path, identity: Identity) -> None:

@@ -106,8 +106,7 @@ class Inbox:
         return len(fresh)
 
     def replace(self, waiting: Waiting) -> bool:
-        """Takes in a register in place of an older one of its kind, unless its content was handed out before
-        or a newer one waits."""
+        """Takes in a register for an older one, unless its content was handed out or a newer one waits."""
         received = waiting.received
         if received.digest in self._handed_out or received.digest in self._handed_out_before:
             self.repeated += 1

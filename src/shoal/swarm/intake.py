@@ -246,13 +246,11 @@ class Admission:
             if author.control is None:
                 author.control = Bucket(settings.control_burst, now)
             return author.control.take(1.0, settings.control_per_second, settings.control_burst, now)
-        quota = author.pulled if pulled else author.pushed
+        lane = "pulled" if pulled else "pushed"
+        quota: Quota | None = getattr(author, lane)
         if quota is None:
             quota = Quota(settings, now)
-            if pulled:
-                author.pulled = quota
-            else:
-                author.pushed = quota
+            setattr(author, lane, quota)
         return quota.take(frame.size, settings, now)
 
     def _mark(self, frame: Frame, author: Author) -> None:

@@ -26,17 +26,15 @@ SHORTEST, LONGEST = 30.0, 120.0
 HEALTHY = 60.0
 
 
+@dataclass(slots=True)
 class Watchdog:
     """Decides when to reopen the transport of one node."""
 
-    __slots__ = ("_backoff", "_fire_at", "_last_suspicion", "_not_before", "_rng")
-
-    def __init__(self, rng: random.Random) -> None:
-        self._rng = rng
-        self._fire_at = 0.0  # 0: nobody is suspect
-        self._not_before = 0.0
-        self._backoff = SHORTEST
-        self._last_suspicion = 0.0
+    _rng: random.Random
+    _fire_at: float = 0.0  # 0: nobody is suspect
+    _not_before: float = 0.0
+    _backoff: float = SHORTEST
+    _last_suspicion: float = 0.0
 
     def wait(self, until: float) -> None:
         """Suspects nobody before that time, because this node itself was away."""

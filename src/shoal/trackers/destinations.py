@@ -33,8 +33,7 @@ class Tracker(Protocol):
 
 
 def open_tracker(destination: str) -> Tracker:
-    """The tracker of a kind, a colon, and a folder, file or project. ConfigError where there is no such kind,
-    its package is missing, or the place is taken."""
+    """The tracker of a kind, a colon and a place; ConfigError if there is none or the place is taken."""
     kind, _, place = destination.partition(":")
     if not place:
         raise ConfigError(f"--to {destination}: write it as {FORMS}")
@@ -162,8 +161,7 @@ class TensorBoardTracker:
             threading.excepthook = self._hook
 
     def _end_of_a_thread(self, arguments: threading.ExceptHookArgs) -> None:
-        """A full disk ends the library's own thread, and the next write raises it again: that one is told, in
-        one line."""
+        """A full disk ends the library's own thread; the next write raises it again, in one line."""
         is_theirs = type(arguments.thread).__module__ == WRITER
         if not (is_theirs and isinstance(arguments.exc_value, OSError)):
             self._hook(arguments)

@@ -87,8 +87,7 @@ class ZenohTransport(QueuedTransport):
             self._wake.notify()
 
     def _end(self) -> None:
-        """At the end of the process, waits for the rest of the engine thread's work: a thread that is inside
-        Zenoh when the interpreter ends aborts the process."""
+        """Waits for the engine thread: inside Zenoh at the interpreter's end, it would abort the process."""
         self.close()
         self._engine.join(EXIT_SECONDS)
 

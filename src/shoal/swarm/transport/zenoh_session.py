@@ -195,14 +195,10 @@ class Session:
 
 
 class SessionHealth:
-    """Decides when to open a session anew although nobody asked for it. Two faults are visible only here:
-
-    - *lonely*: the session had no link for a while, although others are known. The engine goes on dialling
-      the same dead neighbours for ever.
-    - *stalled*: this process did not run for longer than a lease (frozen, suspended, starved). Its
-      neighbours have given up its links, and the engine wakes up half dead: some hear it, some do not. A new
-      session is whole; but it must wait while everybody is busy dialling each other again.
-    """
+    """Decides when to open a session anew although nobody asked for it. A *lonely* session had no link for a
+    while, although others are known: the engine dials the same dead neighbours for ever. A *stalled* process
+    did not run for longer than a lease (frozen, suspended, starved): its neighbours have given up its links,
+    and the engine wakes up half dead. A new session is whole; but it must wait while all dial each other."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
