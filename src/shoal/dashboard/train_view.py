@@ -1,7 +1,4 @@
-"""One node's training on the page: curves, counts, and a few rollouts with their verdicts.
-
-Rollouts are kept as they came and decoded only when a page asks: most are never looked at.
-"""
+"""One node's training on the page: curves, counts, and rollouts, which are decoded when a page asks."""
 
 from __future__ import annotations
 

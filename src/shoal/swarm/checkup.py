@@ -1,7 +1,6 @@
 """Checks of this machine and of the way to a peer, for `shoal doctor`. Each failure comes with a remedy.
 
-They touch only the named things: they read the certificates, bind and release the address to listen on, and
-open and close one connection to each address to join.
+They read the certificates, bind and release the address to listen on, and connect to each address to join.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Identity: a node is an ed25519 key. Its id is a hash of the public key, so nobody can claim another's.
 
-`Identity.load_or_create(path)` creates the key on first use. Guarantee: the file has mode 0600 from the
-moment it exists under any name, it appears at `path` complete or not at all, and processes that create it at
-the same time end with the same key. Names are for people only; two nodes may share one.
+Guarantee of `Identity.load_or_create(path)`: the file has mode 0600 from the moment it exists under any name,
+it appears complete or not at all, and processes that create it at the same time end with the same key.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from shoal.runs.training import TrainNote
 from shoal.trackers.destinations import Tracker
 
 MOST_STEP = (1 << 53) - 1
+STEP_VALUES = "reward_local reward_external reward_batch loss gradient_norm used verified tokens".split()
 
 
 class Feed:
@@ -148,20 +149,9 @@ def train_point(note: TrainNote) -> Point | None:
         return _point(note.step, {"reward_held_out": note.reward_held_out})
     if note.kind != "step":
         return None
-    return _point(
-        note.step,
-        {
-            "reward_local": note.reward_local,
-            "reward_external": note.reward_external,
-            "reward_batch": note.reward_batch,
-            "loss": note.loss,
-            "gradient_norm": note.gradient_norm,
-            "used": note.used,
-            "verified": note.verified,
-            "tokens": note.tokens,
-            "informative_share": note.own_informative / note.own if note.own > 0 else None,
-        },
-    )
+    values: dict[str, float | None] = {name: getattr(note, name) for name in STEP_VALUES}
+    values["informative_share"] = note.own_informative / note.own if note.own > 0 else None
+    return _point(note.step, values)
 
 
 def _point(step: int, values: dict[str, float | None]) -> Point | None:

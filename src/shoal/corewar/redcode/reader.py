@@ -1,8 +1,7 @@
 """From bytes to lines of code: comments, information lines, and the markers around a program.
 
-Text before a `;redcode` line is ignored, a second `;redcode` line ends the source. `;name`, `;author`
-and `;strategy` count wherever they stand. Any bytes can be read: the text is handled byte by byte
-(each byte one character), and shown as UTF-8 again where it is UTF-8.
+Text before a `;redcode` line is ignored, a second `;redcode` line ends the source. Any bytes can be read:
+each byte is one character, shown as UTF-8 again where it is UTF-8.
 """
 
 from __future__ import annotations

@@ -4,8 +4,7 @@
     unixsock-stream/PATH  unix/PATH              a Shoal node on this machine
     nats://host:port                             a NATS server
 
-Parsing is strict: an address may come from a stranger's beacon, and a Zenoh endpoint may carry options after
-`?` and `#`.
+Parsing is strict: an address may come from a stranger, and a Zenoh endpoint may carry options after `?`, `#`.
 """
 
 from __future__ import annotations

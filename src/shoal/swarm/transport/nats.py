@@ -1,7 +1,6 @@
-"""The swarm over NATS: for operators who run a server, or a cluster of them.
+"""The swarm over NATS: for operators who run a server, or a cluster of them. It reconnects for ever.
 
-The client is asyncio, in a thread; between it and the node lie the same two bounded queues as for Zenoh. It
-reconnects for ever. A connection to a server is whole or gone, never half-dead, so `reopen` does nothing.
+The client is asyncio, in a thread. A connection to a server is whole or gone, so `reopen` does nothing.
 """
 
 from __future__ import annotations

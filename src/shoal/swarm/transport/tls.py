@@ -1,7 +1,6 @@
 """Mutual TLS: every node shows a certificate of the swarm's own authority, and asks for one.
 
-A certificate admits to the network and no more: a frame's signature proves who wrote it. `certificates.py`
-makes the files.
+A certificate admits to the network and no more: a frame's signature proves who wrote it.
 """
 
 from __future__ import annotations
