@@ -1,4 +1,4 @@
-"""Bounds on what a page holds of a journal, which may hold anything: cut text, short curves, few names.
+"""Bounds of a page about a journal, which may hold anything: cut text, short curves, few names.
 
 The page shows foreign text as text only (`textContent`); the cleaning is for people's eyes and the memory.
 """

@@ -35,7 +35,7 @@ class RunView:
         self.tabs = ("swarm", *view.tabs, *self.facts.views, "budget")
 
     def look(self) -> None:
-        """Finds new nodes, and how far all journals have grown."""
+        """Finds new nodes, and the sizes of all journals."""
         try:
             names = self.folder.node_names()
         except OSError:

@@ -3,7 +3,7 @@
     GET /                                  the page
     GET /static/<name>                     its files, by name from a table
     GET /api/everything                    one message with everything, for programs
-    GET /api/events                        the same as server-sent events, then what changes
+    GET /api/events                        the same as server-sent events, then the changes
     GET /api/runs/<i>/programs/<digest>    a program and its ancestors
     GET /api/runs/<i>/replay?program=&opponent=&seed=&cycles=
 

@@ -142,7 +142,7 @@ def can_listen(text: str, tls: TlsFiles | None = None) -> tuple[str, str]:
             probe.bind(where)
             probe.listen(1)
     except OSError as error:
-        remedy = "choose another port, stop what uses it, or name an address of this machine"
+        remedy = "choose another port, stop the program that uses it, or name an address of this machine"
         return error.strerror or str(error), remedy
     return "the address is free", ""
 

@@ -57,7 +57,7 @@ class Gaps:
     def survey(
         self, now: float, left_alone: Collection[NodeId]
     ) -> tuple[dict[Id, list[NodeId]], dict[tuple[NodeId, NodeId, int], int]]:
-        """The missing frames with those who claim to hold them, and how far each one's registers go."""
+        """The missing frames with those who claim to hold them, and the last register of each one."""
         holders: dict[Id, list[NodeId]] = {}
         claimed: dict[tuple[NodeId, NodeId, int], int] = {}
         for claimant, claim, news in self._news():

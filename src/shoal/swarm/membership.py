@@ -94,7 +94,7 @@ class Invitation:
 
 
 def parse_invitation(text: str) -> Invitation:
-    """Reads an invitation; a ConfigError says what one looks like and never repeats the secret."""
+    """Reads an invitation; a ConfigError shows the form and never repeats the secret."""
     found = _INVITATION.fullmatch(text) if len(text) <= MOST_CHARACTERS else None
     if found is None:
         raise ConfigError("this is not an invitation: it reads shoal://tcp/host:port/swarm-name")

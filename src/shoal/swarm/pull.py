@@ -43,7 +43,7 @@ class Pull(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Serving:
-    """One node's answers to pulls, within what one asker and all of them together may cost."""
+    """One node's answers to pulls, within the bounds of one asker and of all together."""
 
     def __init__(self, context: Context, now: float) -> None:
         self._rate = context.settings.serve_bytes_per_second

@@ -1,7 +1,7 @@
 /* Shoal's MARS: plays rounds of Core War. No global state, no allocation while a round is played, and
  * nothing here calls back into Python, so that callers release the interpreter lock and use threads.
  *
- * semantics.h says what an instruction does, loop.h is the hot loop, placement.h draws places, and this file
+ * semantics.h has the instructions' effects, loop.h is the hot loop, placement.h draws places, and this file
  * holds rounds, series of rounds and recordings. The caller (binding.py) checks all numbers; those that could
  * touch memory outside the core are checked here again.
  */

@@ -6,8 +6,8 @@ always evaluated. A single letter that is not a label is a register, which `a=ex
 value may stand. Registers are 0 at first, but s and w hold the number of warriors, as in pMARS.
 
 Operators are grouped as pMARS groups them, because the published warriors were tuned with it: from left to
-right, but once a tighter operator follows, its result takes in what follows as well, up to an operator that
-is looser than the one before. So `10-2-1` is 7, and `10-2*3-1` is `10-(2*3-1)`, that is 5. Where pMARS loses
+right, but once a tighter operator follows, its result takes in the rest as well, up to an operator that is
+looser than the one before. So `10-2-1` is 7, and `10-2*3-1` is `10-(2*3-1)`, that is 5. Where pMARS loses
 its way on such a return and refuses, so does this evaluator. A single `=` that sets no register swallows the
 next character and compares: `8000=8000` is `8000==000`.
 """
@@ -29,7 +29,7 @@ _AS_MANY = "Write as many ')' as there are '('."
 
 
 class ExpressionError(Exception):
-    """The text is not an expression; the message says why, `remedy` what to do."""
+    """The text is not an expression, for the reason in the message; `remedy` is the advice."""
 
     def __init__(self, message: str, remedy: str) -> None:
         super().__init__(message)
@@ -97,7 +97,7 @@ class Evaluator:
             if sign == "=" and tokens and not tokens[-1][1]:
                 sign = "=="
                 position += 1
-                message = "a single '=' compares with what follows the next character"
+                message = "a single '=' compares with the text behind the next character"
                 self.remarks.append((message, "Write '==' to compare."))
             tokens.append((number, register, sign))
         return tokens
