@@ -128,8 +128,8 @@ def fight(
     statistics: bool = False,
     threads: int | None = None,
 ) -> Result:
-    """Plays one battle, the same for the same arguments, whatever `threads` is. Places come from `seed`, or
-    from `positions`: a row per round, a number per warrior. `statistics` adds coverage."""
+    """Plays one battle, the same for the same arguments and any `threads`. Places come from `seed`, or from
+    `positions`: a row per round, a number per warrior, whatever the distance. `statistics` adds coverage."""
     return fight_all(
         [warriors], settings, rounds, seed=seed, positions=positions, statistics=statistics, threads=threads
     )[0]

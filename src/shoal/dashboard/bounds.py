@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 LINE = 300  # most characters of a line for people
-SOURCE = 64 << 10  # and of a program
+SOURCE = 64 << 10  # most characters of a program
 NAME, DIGEST = 120, 128  # most characters of names, and of digests and keys
 MOST_POINTS = 1000
 MOST_WHOLE = 2**53 - 1

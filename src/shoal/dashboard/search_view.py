@@ -29,7 +29,7 @@ MOST_SIDES = 8
 MOST_BIN = 9999
 MOST_WAITING = 1024  # turns that are asked for and not yet done; a node looks at most a thousand ahead
 BUDGET = 8 << 20  # characters of all programs that are kept
-ENTRY = 400  # of them, the cost of one program besides its text
+ENTRY = 400  # characters that a program costs besides its text
 
 _request: Callable[[msgspec.Raw], SearchRequest] = msgspec.json.Decoder(SearchRequest).decode
 _answer: Callable[[msgspec.Raw], SearchAnswer] = msgspec.json.Decoder(SearchAnswer).decode

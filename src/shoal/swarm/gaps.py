@@ -57,7 +57,7 @@ class Gaps:
     def survey(
         self, now: float, left_alone: Collection[NodeId]
     ) -> tuple[dict[Id, list[NodeId]], dict[tuple[NodeId, NodeId, int], int]]:
-        """The missing frames with those who claim to hold them, and the last register of each one."""
+        """The missing frames with those who claim to hold them, and the registers that these claim."""
         holders: dict[Id, list[NodeId]] = {}
         claimed: dict[tuple[NodeId, NodeId, int], int] = {}
         for claimant, claim, news in self._news():

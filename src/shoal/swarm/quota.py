@@ -38,7 +38,7 @@ class Bucket:
 
 
 class Quota:
-    """An author's quota of frames and bytes, taken together or not at all. One object, as there are many."""
+    """An author's quota of frames and bytes, taken together or not at all. One small object for both."""
 
     __slots__ = ("_at", "_bytes", "_frames")
 

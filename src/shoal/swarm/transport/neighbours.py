@@ -59,7 +59,8 @@ class NetworkNeighbours:
     """Neighbours by TCP or TLS address. A node without `listen` only dials out, as behind a NAT. Nodes that
     join by one or two addresses would make a star of the swarm, so such a node first comes as a client, hears
     the addresses of others, and then joins as a router with neighbours drawn among them. Learnt addresses
-    come from strangers: only a bounded number of the scheme in use is taken. Safe to use from two threads."""
+    come from strangers: a bounded number of the scheme in use is taken, so that with TLS on nothing can lead
+    to a plain connection. Safe to use from two threads."""
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ from shoal.swarm.transport.queues import OutgoingQueue
 from shoal.swarm.transport.tls import TlsFiles
 
 LEASE_MILLISECONDS = 5000  # of a silent link. Longer leases make cuts worse, shorter ones break under load
-WAIT_BEFORE_DROP_MICROSECONDS = 10_000  # for room on a busy link; the default 1 ms loses a tenth
+WAIT_BEFORE_DROP_MICROSECONDS = 10_000  # for room on a busy link; the default 1 ms loses one in ten
 KEY_BYTES = 4096  # room for a message's key and headers beyond its payload
 CLOSE_SECONDS = 12.0  # how long to wait for Zenoh's `close`, which takes up to ten seconds with a dead link
 RECEIVERS_SECONDS = 2.0  # how long to wait for the threads of subscribers of a closed session
