@@ -14,9 +14,9 @@ from hypothesis import given, strategies as st
 
 from shoal.corewar import Settings, Warrior, assemble, fight, fight_all, hill, starter_set
 from shoal.corewar.battle import Result
-from shoal.corewar.mars import reference
 from shoal.corewar.mars.binding import Counts
 from shoal.errors import ConfigError, ShoalError
+from tests.corewar import reference
 from tests.corewar.generator import random_warrior
 
 IMP = assemble("mov 0, 1")

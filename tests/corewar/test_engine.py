@@ -7,11 +7,12 @@ import random
 import numpy as np
 import pytest
 
-from shoal.corewar.mars import engine, reference
+from shoal.corewar.mars import engine
 from shoal.corewar.mars.binding import Series, decode
 from shoal.corewar.mars.placement import random_positions
 from shoal.corewar.settings import Settings
 from shoal.corewar.warrior import Warrior
+from tests.corewar import reference
 from tests.corewar.generator import final_core, random_warrior
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from shoal.corewar import Recording, Settings, assemble, fight, hill, record, snapshot, starter_set
-from shoal.corewar.mars import reference
 from shoal.corewar.recording import NOBODY, Event
 from shoal.errors import ConfigError, RunError
+from tests.corewar import reference
 from tests.corewar.generator import random_warrior
 
 NANO = hill("nano")
@@ -89,13 +89,14 @@ def test_a_flipped_byte_is_noticed_or_harmless(index: int, change: int) -> None:
         assert "not a recording" in str(error)
 
 
-def test_a_recording_that_grows_too_large_is_refused() -> None:
+def test_a_recording_that_grows_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     from shoal.corewar.mars import engine
     from shoal.corewar.mars.binding import Series
 
     series = Series((assemble("mov 0, 1"),), np.zeros((1, 1), np.uint32))
+    monkeypatch.setattr(engine, "MOST_EVENTS", 10)
     with pytest.raises(ConfigError, match="more than the 10 events"):
-        engine.record(series, Settings(), capacity=10)
+        engine.record(series, Settings())
 
 
 def test_long_names_are_stored_or_refused_before_writing() -> None:

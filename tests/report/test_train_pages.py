@@ -76,7 +76,7 @@ def test_the_page_of_a_run_shows_every_node_and_its_curves(summary: Any) -> None
         assert stated in page
     for heading in ("What was shared and used", "Held-out reward by task", "How it was run"):
         assert f"<h2>{heading}" in page
-    for folded in ("All settings", "Versions of what was installed"):
+    for folded in ("All settings", "Installed versions"):
         assert f"<summary>{folded}" in page
 
 

@@ -10,38 +10,6 @@
 Usable alone: it needs numpy and nothing else of Shoal.
 """
 
-from shoal.corewar.battle import Result, Standing, fight, fight_all
-from shoal.corewar.instruction import Instruction, Mode, Modifier, Opcode
-from shoal.corewar.recording import Event, Recording, Snapshot, record, snapshot
-from shoal.corewar.redcode import assemble, disassemble, listing
-from shoal.corewar.settings import HILLS, Settings, hill
-from shoal.corewar.warrior import Warrior
-from shoal.corewar.warriors import starter_names, starter_set, starter_source
-from shoal.errors import AssemblyError
+from shoal.lazy import lazily
 
-__all__ = [
-    "HILLS",
-    "AssemblyError",
-    "Event",
-    "Instruction",
-    "Mode",
-    "Modifier",
-    "Opcode",
-    "Recording",
-    "Result",
-    "Settings",
-    "Snapshot",
-    "Standing",
-    "Warrior",
-    "assemble",
-    "disassemble",
-    "fight",
-    "fight_all",
-    "hill",
-    "listing",
-    "record",
-    "snapshot",
-    "starter_names",
-    "starter_set",
-    "starter_source",
-]
+__all__, __getattr__ = lazily(__name__, __file__)

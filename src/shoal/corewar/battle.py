@@ -1,11 +1,4 @@
-"""Battles: some warriors, some rounds, and their results in the terms of hills and of DRQ.
-
-    from shoal.corewar import assemble, fight
-    result = fight([assemble(imp), assemble(dwarf)], rounds=100, seed=1)
-    print(result.standings())
-
-`fight` plays one battle; `fight_all` plays many at once on all cores.
-"""
+"""Battles: some warriors, some rounds, and their results in the terms of hills and of DRQ."""
 
 from __future__ import annotations
 
@@ -26,12 +19,10 @@ from shoal.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One warrior's results. `survived[k]` counts the rounds that it ended alive with k others.
-
-    `wins` are rounds it ended alive and alone, `ties` those with others, `losses` those it died in.
-    `points` are those of hills: (W * W - 1) // S for each round survived, with W warriors and S
-    survivors; for two warriors that is 3 for a win and 1 for a tie.
-    """
+    """One warrior's results. `survived[k]` counts the rounds that it ended alive with k others. `wins` are
+    rounds it ended alive and alone, `ties` those with others, `losses` those it died in. `points` are those
+    of hills: (W * W - 1) // S for each round survived, with W warriors and S survivors; for two warriors that
+    is 3 for a win and 1 for a tie."""
 
     name: str
     author: str
@@ -76,8 +67,7 @@ class Result:
 
     @cached_property
     def survived_cycles(self) -> npt.NDArray[np.int64]:
-        """Cycles after which the warrior still had a process. A warrior that lives when a round stops at the
-        decision counts as living through all cycles."""
+        """Cycles after which the warrior still had a process; all of them if it lives at the end."""
         executed = self.counts.executed.astype(np.int64)
         return np.where(self.alive, self.settings.cycles, np.maximum(executed - 1, 0))
 
@@ -89,10 +79,8 @@ class Result:
 
     @cached_property
     def share(self) -> npt.NDArray[np.float64]:
-        """DRQ's fitness: N / T * sum over the T cycles of (1 if alive) / (number alive), N warriors.
-
-        It lies between 0 and N, and 1 is an even share. Exact where `settings.stop` is "play-on".
-        """
+        """DRQ's fitness: N / T * sum over the T cycles of (1 if alive) / (number alive), N warriors. It lies
+        between 0 and N, and 1 is an even share. Exact where `settings.stop` is "play-on"."""
         warriors = len(self.warriors)
         order = np.argsort(self.survived_cycles, axis=1, kind="stable")
         ends = np.take_along_axis(self.survived_cycles, order, axis=1)
@@ -110,8 +98,7 @@ class Result:
 
     @property
     def coverage(self) -> Numbers:
-        """Distinct addresses at which a process was queued (DRQ's memory coverage). The start counts once a
-        process comes back to it."""
+        """Distinct addresses at which executing queued a process (DRQ's memory coverage)."""
         if self.counts.coverage is None:
             raise ConfigError("coverage was not counted: fight with statistics=True")
         return self.counts.coverage
@@ -141,11 +128,8 @@ def fight(
     statistics: bool = False,
     threads: int | None = None,
 ) -> Result:
-    """Plays one battle. Places come from `seed`, or from `positions`: one row per round, one number per
-    warrior, taken as they are, whatever the distance.
-
-    The same arguments give the same result, whatever `threads` is. `statistics` adds coverage.
-    """
+    """Plays one battle, the same for the same arguments and any `threads`. Places come from `seed`, or from
+    `positions`: a row per round, a number per warrior, whatever the distance. `statistics` adds coverage."""
     return fight_all(
         [warriors], settings, rounds, seed=seed, positions=positions, statistics=statistics, threads=threads
     )[0]
@@ -161,8 +145,7 @@ def fight_all(
     statistics: bool = False,
     threads: int | None = None,
 ) -> list[Result]:
-    """Plays many battles in one call, all with the same places for the same number of warriors, so that
-    two candidates that meet the same opponents meet them under the same conditions."""
+    """Plays many battles in one call, all with the same places for the same number of warriors."""
     if not isinstance(settings, Settings):
         raise ConfigError(f"settings is {settings!r}: give a Settings, or hill(NAME) for the rules of a hill")
     rounds, seed = whole_number("rounds", rounds), whole_number("seed", seed)

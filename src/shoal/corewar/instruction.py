@@ -8,39 +8,11 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
-
-class Opcode(IntEnum):
-    """CMP and SEQ execute alike, yet they are different opcodes when whole cells are compared."""
-
-    DAT = 0
-    MOV = 1
-    ADD = 2
-    SUB = 3
-    MUL = 4
-    DIV = 5
-    MOD = 6
-    JMP = 7
-    JMZ = 8
-    JMN = 9
-    DJN = 10
-    CMP = 11
-    SEQ = 12
-    SNE = 13
-    SLT = 14
-    SPL = 15
-    NOP = 16
-    LDP = 17
-    STP = 18
-
-
-class Modifier(IntEnum):
-    A = 0
-    B = 1
-    AB = 2
-    BA = 3
-    F = 4
-    X = 5
-    I = 6  # noqa: E741 - the standard's own name
+# CMP and SEQ execute alike, yet they are different opcodes when whole cells are compared.
+Opcode = IntEnum(
+    "Opcode", "DAT MOV ADD SUB MUL DIV MOD JMP JMZ JMN DJN CMP SEQ SNE SLT SPL NOP LDP STP", start=0
+)
+Modifier = IntEnum("Modifier", "A B AB BA F X I", start=0)
 
 
 class Mode(IntEnum):
@@ -58,8 +30,7 @@ class Mode(IntEnum):
         return MODE_SYMBOLS[self]
 
 
-MODE_SYMBOLS = "#$*@{<}>"
-"""The character of each mode, at the mode's number."""
+MODE_SYMBOLS = "#$*@{<}>"  # the character of each mode, at the mode's number
 
 
 class Instruction(NamedTuple):
@@ -79,5 +50,4 @@ class Instruction(NamedTuple):
         )
 
 
-EMPTY = Instruction(Opcode.DAT, Modifier.F, Mode.DIRECT, 0, Mode.DIRECT, 0)
-"""What the core is filled with before the warriors are loaded."""
+EMPTY = Instruction(Opcode.DAT, Modifier.F, Mode.DIRECT, 0, Mode.DIRECT, 0)  # the core before loading

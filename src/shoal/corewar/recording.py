@@ -1,8 +1,7 @@
 """A recorded round: every execution, write, spawn and death, for replaying and drawing.
 
-Recording is done by a loop of its own in the engine, so that rounds which are not recorded pay nothing.
-An event is one 32-bit word: kind in bits 24-31, warrior in bits 16-23, address in bits 0-15. A full
-round of two warriors takes about 2 MB, and the stored form is deflated.
+An event is one 32-bit word: kind in bits 24-31, warrior in bits 16-23, address in bits 0-15. A full round of
+two warriors takes about 2 MB, and the stored form is deflated.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ MAGIC = b"shoal-recording-1\n"
 MOST_HEADER_BYTES = 1 << 20
 MOST_STORED_BYTES = MOST_HEADER_BYTES + 1 + 4 * engine.MOST_EVENTS
 NOBODY = -1
+# Errors by which Python answers a header that somebody made up.
 _DAMAGE = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
-"""Errors by which Python answers a header that somebody made up."""
 
 
 class Event(IntEnum):
@@ -142,11 +141,7 @@ class Recording:
         warriors, size = len(self.names), self.settings.core_size
         if not 0 <= self.first_mover < warriors:
             raise ValueError("its first mover is none of its warriors")
-        if (
-            not 1 <= warriors <= MAX_WARRIORS
-            or len(self.positions) != warriors
-            or len(self.lengths) != warriors
-        ):
+        if not len(self.positions) == len(self.lengths) == warriors <= MAX_WARRIORS:
             raise ValueError("its warriors and positions do not fit together")
         if not all(0 <= position < size for position in self.positions):
             raise ValueError("a position is outside of the core")
@@ -167,9 +162,7 @@ def record(
     steps: int | None = None,
 ) -> Recording:
     """Records one round of the battle that `fight` plays with the same seed: its round `round_number`.
-
-    P-space begins empty, as in the first round of a battle. `steps` limits the instructions played.
-    """
+    P-space begins empty, as in the first round of a battle. `steps` limits the instructions played."""
     series = _series(warriors, settings, seed, round_number, positions)
     found = engine.record(series, settings, steps=steps)
     return Recording(

@@ -29,15 +29,11 @@ def whole_number(name: str, value: object, least: int | None = None, most: int |
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Rules of a battle; the defaults are those of the '94 hills and of DRQ (Digital Red Queen).
-
-    `pspace` is the number of P-space cells. By default it is what pMARS takes: the core size divided by its
-    largest divisor up to 16, mostly a sixteenth of the core.
-    `stop` says when a round ends: at the "decision" (fewer than two warriors live, as pMARS and
-    every hill do), or "play-on" until the cycles are used up or nobody lives (as DRQ does).
-    `standard` is the language that programs must keep to: "94" is ICWS'94 with pMARS's extensions,
-    "94nop" is the same without the P-space instructions LDP and STP, "88" is ICWS'88.
-    """
+    """Rules of a battle; the defaults are those of the '94 hills and of DRQ (Digital Red Queen). `pspace` is
+    the number of P-space cells, by default as in pMARS the core size over its largest divisor up to 16.
+    `stop` ends a round at the "decision" (fewer than two warriors live, as pMARS and every hill do), or lets
+    it "play-on" until the cycles are used up or nobody lives (as DRQ does). `standard` is the language: "94"
+    is ICWS'94 with pMARS's extensions, "94nop" the same without LDP and STP, "88" is ICWS'88."""
 
     core_size: int = 8000
     cycles: int = 80_000
@@ -95,6 +91,7 @@ class Settings:
             )
 
 
+# The rules of the well-known hills.
 HILLS: dict[str, Settings] = {
     "94": Settings(),
     "94nop": Settings(standard="94nop"),
@@ -106,7 +103,6 @@ HILLS: dict[str, Settings] = {
     "multiwarrior": Settings(),
     "drq": Settings(stop="play-on"),
 }
-"""Rules of the well-known hills by name."""
 
 
 def hill(name: str, **changes: object) -> Settings:

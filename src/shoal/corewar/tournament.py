@@ -1,11 +1,5 @@
 """Tournaments: many battles of two, counted as hills count them.
 
-    from shoal.corewar import starter_set
-    from shoal.corewar.tournament import round_robin
-    table = round_robin(list(starter_set().values()), rounds=100, seed=1)
-    for row in table.rows:
-        print(row.rank, row.name, row.score)
-
 A round gives 3 points to the winner, or 1 to each where both survive. `score` is points per 100 rounds, so
 it lies between 0 and 300 whatever the number of rounds; as every pair plays equally many, it is also the
 mean over the opponents. The same arguments give the same table, whatever `threads` is.
@@ -22,19 +16,15 @@ from shoal.corewar.settings import Settings
 from shoal.corewar.warrior import Warrior
 from shoal.errors import ConfigError
 
-Progress = Callable[[int, int], None]
-"""Called with (battles done, battles in all), before the first and after each part."""
+Progress = Callable[[int, int], None]  # of (battles done, in all): before the first and after each part
 
 ROUNDS_PER_CALL = 1000  # a part of a second's work: progress stays visible, and all cores stay busy
 
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """One battle of two, seen from the first: numbers of rounds won, lost and tied.
-
-    `opponent_wins` is less than `losses` where both died in a round, as can happen when the rules let
-    the last survivor play on.
-    """
+    """One battle of two, seen from the first: numbers of rounds won, lost and tied. `opponent_wins` is less
+    than `losses` where both died in a round, as can happen when the rules let the last survivor play on."""
 
     first: int
     second: int
@@ -81,10 +71,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows with the best first; equal points share a rank and stand in the order that was given.
-
-    `pairings` holds each battle once, in the order of the arguments.
-    """
+    """Rows with the best first; equal points share a rank and stand in the order that was given. `pairings`
+    holds each battle once, in the order of the arguments."""
 
     rows: tuple[Row, ...]
     pairings: tuple[Pairing, ...]

@@ -10,12 +10,9 @@ from shoal.corewar.instruction import Instruction
 
 @dataclass(frozen=True, slots=True)
 class Warrior:
-    """An assembled program. Two warriors with equal `canonical` text are the same load file.
-
-    The numbers of `code` are reduced modulo `core_size`; `start` is where execution
-    begins, counted from the first instruction, 0 <= start < core_size; it may lie outside of the code.
-    `pin` is the P-space identification number.
-    """
+    """An assembled program. Equal `canonical` texts are the same load file. The numbers of `code` are reduced
+    modulo `core_size`; execution begins at `start`, 0 <= start < core_size, which may lie outside of the
+    code. `pin` is the P-space identification number."""
 
     code: tuple[Instruction, ...]
     start: int = 0

@@ -2,6 +2,6 @@
 
     journals → NodeView (a fold in bounded memory) → RunView → Watcher (one thread) → messages → page
 
-The page's sources in `page/` are what is served; there is no build step, and nothing is loaded from anywhere
-else. `single_file` makes one HTML file of the same page and the same messages.
+The files in `page/` are served as they are, without a build step, and nothing is loaded from elsewhere.
+`single_file` makes one HTML file of the same page and the same messages.
 """

@@ -1,7 +1,6 @@
-"""Bounds on what a page holds of a journal, which may hold anything: cut text, short curves, few names.
+"""Bounds of a page about a journal, which may hold anything: cut text, short curves, few names.
 
-The page shows foreign text as text only (`textContent`). The cleaning here is for people's eyes and for the
-memory.
+The page shows foreign text as text only (`textContent`); the cleaning is for people's eyes and the memory.
 """
 
 from __future__ import annotations
@@ -9,13 +8,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-LINE = 300
-SOURCE = 64 << 10
-"""Most characters of a line for people, and of a program."""
-NAME, DIGEST = 120, 128
-"""Most characters of names, and of digests and keys."""
+LINE = 300  # most characters of a line for people
+SOURCE = 64 << 10  # most characters of a program
+NAME, DIGEST = 120, 128  # most characters of names, and of digests and keys
 MOST_POINTS = 1000
 MOST_WHOLE = 2**53 - 1
 
@@ -67,25 +65,20 @@ class Tally(Counter[str]):
         self[name if name in self or len(self) < self.most else "others"] += amount
 
 
+@dataclass(slots=True, eq=False)
 class Series:
-    """A curve of any length in fewer than `MOST_POINTS` points.
+    """A curve of any length in fewer than `MOST_POINTS` points. Each stands for `stride` samples: their mean,
+    or the last of them for sums that only grow. When the points are used up, neighbours are put together and
+    the stride doubles. `generation` counts these times: within one, points are only ever added. Where `x`
+    decreases (a run that went on from a checkpoint), the curve goes back."""
 
-    Each point stands for `stride` samples: their mean, or the last of them for sums that only grow. When the
-    points are used up, neighbours are put together and the stride doubles, so a million samples cost about as
-    much as a thousand. `generation` counts these times: within one, points are only ever added. `x` should
-    not decrease; where it does (a run that went on from a checkpoint), the curve goes back.
-    """
-
-    __slots__ = ("_count", "_sum", "_x", "generation", "kind", "points", "stride")
-
-    def __init__(self, kind: Literal["mean", "last"] = "mean") -> None:
-        self.kind = kind
-        self.points: list[tuple[float, float]] = []
-        self.stride = 1
-        self.generation = 0
-        self._x = 0.0
-        self._sum = 0.0
-        self._count = 0
+    kind: Literal["mean", "last"] = "mean"
+    points: list[tuple[float, float]] = field(default_factory=list)
+    stride: int = 1
+    generation: int = 0
+    _x: float = 0.0
+    _sum: float = 0.0
+    _count: int = 0
 
     def add(self, x: float, y: float) -> None:
         """Numbers that are not finite are left out: a page cannot draw them."""

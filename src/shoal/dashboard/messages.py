@@ -1,7 +1,6 @@
-"""Messages to the page: a first one with everything, then only changes.
+"""Messages to the page: a first one with everything, then only changes since a page's `Cursor`.
 
-All messages have the same form; the first one tells the changes since nothing. A `Cursor` is what one page
-already has. Sizes are bounded by those of the views, whatever the length of the journals.
+Sizes are bounded by those of the views, whatever the length of the journals.
 """
 
 from __future__ import annotations
@@ -39,8 +38,7 @@ class Cursor:
 
 
 def message(runs: Sequence[RunView], cursor: Cursor, notices: Sequence[str] = ()) -> dict[str, Any] | None:
-    """The changes since the last message of this cursor, which is brought up to date; None if there are none.
-    `notices` are lines about all runs."""
+    """The changes since this cursor's last message, None if there are none. `notices` are about all runs."""
     is_first = cursor.number == 0
     told: dict[str, Any] = {}
     about = [run.about() for run in runs]

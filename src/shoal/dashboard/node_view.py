@@ -1,8 +1,7 @@
 """One node on the page: a fold over its journal, incremental, in bounded memory.
 
-A journal that is being written, is torn at its end or does not exist yet is read as far as it goes. A damaged
-one is read no further: `trouble` says where, and the page shows it. A payload that this version does not
-understand is counted in `unread` and passed over.
+A journal that is being written, is torn at its end or does not exist yet is read as far as it goes; of a
+damaged one, `trouble` says where it ends. A payload that is not understood is counted in `unread`.
 """
 
 from __future__ import annotations
@@ -22,21 +21,7 @@ from shoal.applications import APPLICATIONS
 from shoal.dashboard.bounds import DIGEST, Curves, Tally, plain, shown_line
 from shoal.dashboard.view import Authors, View
 from shoal.errors import RunError, ShoalError
-from shoal.runs import Follower, Ledger, Record
-from shoal.runs.records import (
-    Answered,
-    Arrived,
-    Asked,
-    Missed,
-    Note,
-    Sent,
-    Shared,
-    Started,
-    Stopped,
-    TurnBegun,
-    VerdictGiven,
-    content_of,
-)
+from shoal.runs import Follower, Ledger, Record, records
 
 MOST_EVENTS = 100
 MOST_AUTHORS = 64
@@ -140,51 +125,51 @@ class NodeView:
             self.unread += 1
 
     def _fold(self, record: Record) -> None:
-        match content_of(record):
-            case Note(note=note):
+        match records.content_of(record):
+            case records.Note(note=note):
                 if said := self.view.noted(note, self.version):
                     self._tell(record, said)
-            case Asked(turn=turn, reserve=reserve, request=request, first=first):
+            case records.Asked(turn=turn, reserve=reserve, request=request, first=first):
                 self.ledger.ask(turn, reserve, first)
                 self.view.asked(turn, request)
-            case Sent(turn=turn, amounts=amounts):
+            case records.Sent(turn=turn, amounts=amounts):
                 self.ledger.send(turn, amounts)
-            case Answered(turn=turn, answer=answer, cost=cost):
+            case records.Answered(turn=turn, answer=answer, cost=cost):
                 self.ledger.answer(turn, cost)
                 self.view.answered(turn, answer)
-            case TurnBegun(turn=turn):
+            case records.TurnBegun(turn=turn):
                 self.turn = turn
                 self.ledger.settle(turn)
                 for measure, amount in self.ledger.spent.items():
                     self.spending.add(f"Spent: {measure[:40]}", turn, amount, "last")
-            case Arrived() as item:
+            case records.Arrived() as item:
                 self.arrived.add(item.author)
                 self.view.arrived(item)
-            case VerdictGiven() as verdict:
+            case records.VerdictGiven() as verdict:
                 if verdict.accepted:
                     self.accepted.add(verdict.author)
                 else:
                     self.rejected.add(verdict.reason or "no reason given")
                 self.view.judged(verdict)
-            case Shared(items=items):
+            case records.Shared(items=items):
                 for one in items:
                     if one.refused:
                         self.not_shared.add(one.refused)
                     else:
                         self.shared += 1
-            case Missed(turn=turn, reason=reason, cost=cost):
+            case records.Missed(turn=turn, reason=reason, cost=cost):
                 self.ledger.answer(turn, cost)
                 self.missed.add(reason)
                 self._tell(record, f"turn {plain(turn)} missed: {reason}")
-            case Started() as started:
+            case records.Started() as started:
                 self._started(started)
                 self._tell(record, f"started ({started.application}, shoal {started.shoal})")
-            case Stopped(turn=turn, reason=reason) as stopped:
+            case records.Stopped(turn=turn, reason=reason) as stopped:
                 self.ended = True
                 self.state = "finished" if stopped.finished else f"stopped: {shown_line(reason, 120)}"
                 self._tell(record, f"stopped after turn {plain(turn)}: {reason}")
 
-    def _started(self, started: Started) -> None:
+    def _started(self, started: records.Started) -> None:
         self.state, self.ended = "running", False
         self.ledger.budget = _few(started.budget)
         known = APPLICATIONS.get(started.application)

@@ -1,7 +1,7 @@
 """One recorded round of Core War: an elite against a starter or another elite, from warriors and seed.
 
-The form is one line of JSON, a line feed, and the events as 32-bit words, least significant byte first
-(`shoal.corewar.recording` says what they mean). Instructions are bounded, and with them events and bytes.
+The form is one line of JSON, a line feed, and the events of `shoal.corewar.recording` as 32-bit words, least
+significant byte first. Instructions are bounded, and with them events and bytes.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from shoal.errors import ConfigError, RunError, ShoalError
 
 MOST_CYCLES = 40_000
 USUAL_CYCLES = 20_000
-MOST_EVENTS = 480_000
-"""Of 4 bytes each: the largest answer has about 2 MB."""
+MOST_EVENTS = 480_000  # of 4 bytes each: the largest answer has about 2 MB
 RULES = ("core_size", "cycles", "processes", "length", "distance")
 
 

@@ -16,6 +16,7 @@ from shoal.runs import RunFolder
 from shoal.runs.search import DomainFacts
 
 MOST_NODES = 64
+MOST_LINEAGE, MOST_LINEAGE_CHARACTERS = 20, 256 << 10
 
 
 class RunView:
@@ -34,7 +35,7 @@ class RunView:
         self.tabs = ("swarm", *view.tabs, *self.facts.views, "budget")
 
     def look(self) -> None:
-        """Finds new nodes, and how far all journals have grown."""
+        """Finds new nodes, and the sizes of all journals."""
         try:
             names = self.folder.node_names()
         except OSError:
@@ -59,13 +60,10 @@ class RunView:
         """The program and its ancestors for the page, the program first; empty if it is not known."""
         return [
             {
-                "digest": one.digest,
+                **{name: getattr(one, name) for name in ("digest", "model", "node", "fitness")},
                 "source": shown(one.source, SOURCE),
-                "model": one.model,
-                "node": one.node,
                 "round": max(-1, min(one.round, 10**9)),
                 "turn": max(0, min(one.turn, 10**12)),
-                "fitness": one.fitness,
                 "parent": one.parent[:DIGEST] if one.parent else None,
             }
             for one in ancestors(self.find, digest)
@@ -97,13 +95,12 @@ class RunView:
         return shown_line(str(models[(int(number) - 1) % len(models)]), NAME)
 
 
-def ancestors(
-    find: Callable[[str], Kept | None], digest: str, *, most: int = 20, characters: int = 256 << 10
-) -> list[Kept]:
+def ancestors(find: Callable[[str], Kept | None], digest: str) -> list[Kept]:
     """A program, its parent, and so on as far as they are known, within bounds. Never goes in circles."""
     found: dict[str, Kept] = {}
     wanted: str | None = digest
-    while wanted and wanted not in found and len(found) < most and (one := find(wanted)) is not None:
+    characters = MOST_LINEAGE_CHARACTERS
+    while wanted and wanted not in found and len(found) < MOST_LINEAGE and (one := find(wanted)) is not None:
         characters -= len(one.source)
         if found and characters < 0:
             break

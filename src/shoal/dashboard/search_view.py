@@ -27,11 +27,9 @@ from shoal.runs.search import (
 MOST_CELLS = 4096
 MOST_SIDES = 8
 MOST_BIN = 9999
-MOST_WAITING = 1024
-"""Turns that are asked for and not yet done; a node looks at most a thousand ahead."""
-BUDGET = 8 << 20
-ENTRY = 400
-"""Characters of all programs that are kept, and the cost of one besides its text."""
+MOST_WAITING = 1024  # turns that are asked for and not yet done; a node looks at most a thousand ahead
+BUDGET = 8 << 20  # characters of all programs that are kept
+ENTRY = 400  # characters that a program costs besides its text
 
 _request: Callable[[msgspec.Raw], SearchRequest] = msgspec.json.Decoder(SearchRequest).decode
 _answer: Callable[[msgspec.Raw], SearchAnswer] = msgspec.json.Decoder(SearchAnswer).decode
@@ -177,11 +175,8 @@ def _kept(program: Program) -> Kept:
 
 
 class Programs:
-    """The programs that a page may ask for: those that took a cell, within a budget of characters.
-
-    Programs that hold a cell are kept; the rest makes room, oldest first. A parent was an elite when it was
-    drawn, so a lineage is complete for as long as its programs fit.
-    """
+    """The programs that took a cell, within a budget of characters. Those that hold a cell are kept; the rest
+    makes room, oldest first. A parent was an elite, so a lineage is complete for as long as it fits."""
 
     def __init__(self, budget: int = BUDGET) -> None:
         self.budget = budget
@@ -192,8 +187,7 @@ class Programs:
         return self._kept.get(digest)
 
     def add(self, one: Kept, held: Container[str]) -> None:
-        """Keeps a program; the digests in `held` must stay. A program that was made here is not replaced by
-        what others tell about it later."""
+        """Keeps a program. Those in `held` must stay, and one that was made here is not replaced."""
         old = self._kept.get(one.digest)
         if old is not None and (old.turn or not one.turn):
             return

@@ -3,7 +3,7 @@
     GET /                                  the page
     GET /static/<name>                     its files, by name from a table
     GET /api/everything                    one message with everything, for programs
-    GET /api/events                        the same as server-sent events, then what changes
+    GET /api/events                        the same as server-sent events, then the changes
     GET /api/runs/<i>/programs/<digest>    a program and its ancestors
     GET /api/runs/<i>/replay?program=&opponent=&seed=&cycles=
 
@@ -36,9 +36,8 @@ from shoal.dashboard.watcher import Watcher
 from shoal.errors import ConfigError
 
 MOST_STREAMS = 32
-PERIOD = 0.4
-BEAT = 10.0
-"""Seconds between messages to one page at the least, and between signs of life at the most."""
+PERIOD = 0.4  # seconds between messages to one page, at the least
+BEAT = 10.0  # seconds between signs of life, at the most
 MOST_REPLAYS_AT_ONCE = 2
 
 
@@ -52,7 +51,7 @@ class Dashboard:
     def application(self) -> Starlette:
         return Starlette(
             routes=[
-                Route("/", self.page),
+                Route("/", self.static),
                 Route("/static/{name}", self.static),
                 Route("/api/everything", self.everything),
                 Route("/api/events", self.events),
@@ -61,12 +60,8 @@ class Dashboard:
             ]
         )
 
-    async def page(self, request: Request) -> Response:
-        content, kind = assets()["index.html"]
-        return Response(content, media_type=kind)
-
     async def static(self, request: Request) -> Response:
-        found = assets().get(request.path_params["name"])
+        found = assets().get(request.path_params.get("name", "index.html"))
         if found is None:
             raise HTTPException(404, "There is no such file.")
         return Response(found[0], media_type=found[1])

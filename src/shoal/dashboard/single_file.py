@@ -1,8 +1,7 @@
 """The files of the page, and the same page as one HTML file that opens from a disk without a network.
 
-The single file holds styles, scripts and data: one message with everything, the programs of all cells with
-their ancestors, and a few replays, all within bounds. A content policy by hashes lets exactly these scripts
-and styles run, and no request leave.
+The single file holds styles, scripts and data, all within bounds. A content policy by hashes lets exactly
+these scripts and styles run, and no request leave.
 """
 
 from __future__ import annotations
@@ -95,8 +94,7 @@ def page(data: dict[str, Any], title: str) -> str:
 
 
 def bundled(entry: str) -> str:
-    """The module and all that it imports as one script: browsers load no modules from a disk. Names at the
-    top of the modules differ, so that they can stand beside each other."""
+    """The module and all that it imports as one script: browsers load no modules from a disk."""
     parts: list[str] = []
     done: set[str] = set()
 

@@ -1,12 +1,10 @@
-"""One node's training on the page: curves, counts, and a few rollouts with their verdicts.
-
-Rollouts are kept as they came and decoded only when a page asks: most are never looked at.
-"""
+"""One node's training on the page: curves, counts, and rollouts, which are decoded when a page asks."""
 
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
@@ -27,12 +25,10 @@ from shoal.runs.training import (
 
 MOST_ROLLOUTS = 12
 MOST_WAITING = 64
-MOST_BYTES = 256 << 10
-"""A larger group is named, not shown."""
+MOST_BYTES = 256 << 10  # a larger group is named, not shown
 MOST_COMPLETIONS = 8
 QUESTION, COMPLETION = 1500, 800
-MATCHED_TURNS = 200
-"""Turns whose own groups are remembered for telling which author the node is."""
+MATCHED_TURNS = 200  # turns whose own groups are remembered for telling which author the node is
 
 _note = msgspec.json.Decoder(TrainNote).decode
 _answer: Callable[[msgspec.Raw], TrainAnswer] = msgspec.json.Decoder(TrainAnswer).decode
@@ -119,31 +115,24 @@ class TrainView(View):
             if own is None:
                 found.append(_too_large(turn, ""))
                 continue
-            try:
-                answer = _answer(own)
-            except msgspec.MsgspecError:
-                continue
-            if isinstance(answer, SampledGroups):
-                found += [
-                    _shown_group(turn, one.question, one.completions, one.scores, family=one.task.family)
-                    for one in answer.groups[: MOST_ROLLOUTS // 3]
-                ]
+            with suppress(msgspec.MsgspecError):
+                if isinstance(answer := _answer(own), SampledGroups):
+                    found += [
+                        _shown_group(turn, one.question, one.completions, one.scores, one.task.family)
+                        for one in answer.groups[: MOST_ROLLOUTS // 3]
+                    ]
         for verdict, item in reversed(self._foreign):
             if item is None:
                 found.append(_too_large(verdict.turn, verdict.author))
                 continue
-            try:
+            said = "accepted" if verdict.accepted else f"rejected: {verdict.reason}"
+            with suppress(msgspec.MsgspecError):
                 group = _group(item)
                 rewards = _evidence(verdict.evidence).rewards if verdict.accepted else ()
-            except msgspec.MsgspecError:
-                continue
-            found.append(
-                _shown_group(
-                    verdict.turn, group.question, group.completions, rewards,
-                    author=verdict.author, model=group.model, family=group.task.family,
-                    verdict="accepted" if verdict.accepted else f"rejected: {verdict.reason}",
+                who = (group.task.family, verdict.author, group.model)
+                found.append(
+                    _shown_group(verdict.turn, group.question, group.completions, rewards, *who, said)
                 )
-            )  # fmt: skip
         return found
 
 
@@ -181,10 +170,9 @@ def _shown_group(
     question: str,
     completions: Sequence[Sampled | Completion],
     rewards: Sequence[float],
-    *,
+    family: str = "",
     author: str = "",
     model: str = "",
-    family: str = "",
     verdict: str = "scored here",
 ) -> dict[str, Any]:
     return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import msgspec
@@ -14,17 +14,13 @@ from shoal.runs.records import Arrived, VerdictGiven
 MOST_AUTHORS = 512
 MOST_MADE = 4096
 MOST_UNMATCHED = 32
-ENOUGH = 8
-"""Items of an author that are looked at once its node is known."""
+ENOUGH = 8  # items of an author that are looked at once its node is known
 
 
 class View:
-    """A fold over the payloads of one node's journal, in bounded memory.
-
-    Applications subclass it and name the subclass in their manifest. Everything has a default, so a node of
-    an unknown application still shows its items, budget and events. `tabs` are the page's tabs for it, `used`
-    counts the items of each author that were used. `rollouts_version` grows when `rollouts` change.
-    """
+    """A fold over the payloads of one node's journal, in bounded memory. Applications subclass it and name
+    the subclass in their manifest; everything has a default. `tabs` are its tabs on the page, `used` counts
+    the used items of each author, `rollouts_version` grows when `rollouts` change."""
 
     tabs: ClassVar[tuple[str, ...]] = ()
 
@@ -73,13 +69,13 @@ class CellView:
     version: int
 
 
+@dataclass(slots=True, eq=False)
 class Grid:
     """The cells of one archive. `generation` counts the archives: a new round begins an empty one."""
 
-    def __init__(self) -> None:
-        self.generation = 0
-        self.round = 0
-        self.cells: dict[tuple[int, ...], CellView] = {}
+    generation: int = 0
+    round: int = 0
+    cells: dict[tuple[int, ...], CellView] = field(default_factory=dict)
 
     def replace(self, round_number: int, cells: dict[tuple[int, ...], CellView]) -> None:
         self.generation += 1
@@ -104,10 +100,8 @@ class Kept:
 
 class Authors:
     """Tells which node of a run an author is. Journals name authors by their keys and nodes by their names.
-
     They are matched by their writings: if an author's items are the items that a node made, it is that node.
-    Nothing that an author says about itself is used. An author from outside the run matches no node.
-    """
+    Nothing that an author says about itself is used. An author from outside the run matches no node."""
 
     def __init__(self) -> None:
         self._made: OrderedDict[str, set[str]] = OrderedDict()

@@ -1,8 +1,8 @@
 """The one thread that reads journals. Everybody else looks at its views, under its lock.
 
-It reads in turns of a few hundredths of a second per node, so that all nodes of all runs show something
-soon, however long their journals are, and a page is served while it reads. When there is nothing new it
-looks at the sizes of the files a few times per second, and for new runs every few seconds.
+It reads in turns of a few hundredths of a second per node, so that all nodes of all runs show something soon,
+however long their journals are. Idle, it looks at the sizes of the files a few times per second, and for new
+runs every few seconds.
 """
 
 from __future__ import annotations
@@ -85,8 +85,7 @@ class Watcher:
         return worked
 
     def look_for_runs(self) -> None:
-        """Opens the runs in the folders that are not open yet. Runs are only ever added: pages know them by
-        their numbers."""
+        """Opens new runs in the folders. Runs are only ever added: pages know them by their numbers."""
         self._looked_at = time.monotonic()
         left_out, found = self._left_out, list[Path]()
         for folder in self._folders:

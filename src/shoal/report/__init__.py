@@ -1,1 +1,1 @@
-"""What people look at: tables, plots and a page in one file, from what runs and experiments left behind."""
+"""Reports for people: tables, plots and a page in one file, from the folders of runs and experiments."""

@@ -200,7 +200,7 @@ def _cell(estimate: Estimate | None, metric: Metric) -> Markup:
 
 
 def _verdicts(metrics: Sequence[Metric], differences: Sequence[Difference]) -> Markup | None:
-    """Which differences can be shown: one row per pair of ours and another, one column per metric. An arm
+    """The differences that can be shown: one row per pair of ours and another, one column per metric. An arm
     that is ours in all of them stands in the heading alone."""
     if not metrics:
         return None

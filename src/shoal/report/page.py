@@ -56,7 +56,7 @@ def bullets(lines: Sequence[str | Markup]) -> Markup:
 
 
 def program(source: str) -> Markup:
-    """A program as text, whoever wrote it and whatever is in it."""
+    """A program as text: nothing in it is markup."""
     cut = len(source) > MOST_SOURCE_CHARACTERS
     shown = source[:MOST_SOURCE_CHARACTERS] + ("\n…" if cut else "")
     return element("pre", element("code", escaped(shown)))
@@ -75,7 +75,7 @@ def how_it_was_run(settings: Mapping[str, object], versions: Mapping[str, str]) 
     return section(
         "How it was run",
         folded("All settings", facts(settings)),
-        folded("Versions of what was installed", facts(versions)),
+        folded("Installed versions", facts(versions)),
     )
 
 

@@ -16,17 +16,14 @@ from shoal.runs.search import Axis, Placed
 
 COLOURS = 8
 DASHES = ("", "7 3", "2 2", "9 3 2 3", "4 4", "1 3", "12 4", "6 2 1 2")
-WIDTH, RIGHT = 420, 10
-"""Of a plot, in its own units: near a phone's width, so that its text is as large there as the page's."""
+WIDTH, RIGHT = 420, 10  # near a phone's width, so that text is as large there as the page's
 CURVES_HEIGHT, CURVES_LEFT, CURVES_TOP, CURVES_BOTTOM = 260, 46, 12, 40
 ROWS_SIDE, ROWS_TOP, ROW, ROWS_BOTTOM = 12, 6, 34, 26
-ROW_NAME = 17
-"""The upper part of a row with a dot, for its name and numbers."""
+ROW_NAME = 17  # the upper part of a row with a dot, for its name and numbers
 MOST_LABEL = 44
 GRID_WIDTH, GRID_LEFT, GRID_TOP, GRID_RIGHT, GRID_BOTTOM, GRID_ROW = 330, 74, 6, 6, 50, 32
 FAINTEST = 0.10
-DARK_FROM = 0.55
-"""The share of full colour from which text on it is drawn in the colour of the page."""
+DARK_FROM = 0.55  # the share of full colour from which text on it is drawn in the colour of the page
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +42,7 @@ class Scale:
 
 
 def ticks(values: Iterable[float], most: int = 6) -> list[float]:
-    """About `most` round numbers, evenly spaced, from below the least value to above the greatest. Values
-    that are all the same get some room on both sides."""
+    """About `most` round numbers, evenly spaced, from below the least value to above the greatest."""
     found = list(values) or [0.0, 1.0]
     low, high = min(found), max(found)
     if high - low <= 1e-9 * max(abs(low), abs(high), 1e-6):
@@ -102,8 +98,7 @@ def _legend(entries: Sequence[tuple[str, int]], *, letters: bool = False) -> Mar
 
 
 def chart_figure(chart: Chart, curves: Sequence[Curve], series: Mapping[str, int]) -> Markup:
-    """Lines, each with the band of its interval, and a legend below. `series` numbers the lines: one arm
-    looks the same everywhere."""
+    """Lines with the bands of their intervals, and a legend. `series` numbers the lines."""
     levels = ticks(value for one in curves for value in (*one.value, *one.low, *one.high))
     marks = ticks((x for one in curves for x in one.x), most=5)
     left, right, floor = CURVES_LEFT, WIDTH - RIGHT, CURVES_HEIGHT - CURVES_BOTTOM
@@ -155,8 +150,7 @@ class _Row:
 def arms_figure(
     metric: Metric, arms: Sequence[ArmResults], groups: Sequence[Group], ours: str = ""
 ) -> Markup | None:
-    """The arms by one metric; rows made of several arms stand at the end. The arm with the title `ours`,
-    which the others are compared with, stands out."""
+    """The arms by one metric, then the groups. The arm with the title `ours` stands out."""
     rows = [
         _Row(one.title, found.shown(metric.digits), found, "ours" if one.title == ours else class_)
         for members, class_ in ((arms, "arm"), (groups, "group"))
@@ -232,7 +226,7 @@ def _row(row: _Row, top: float, across: Scale) -> list[Markup]:
 
 
 def fitness_figure(archive: ArchiveMap, greatest: float) -> Markup:
-    """How fit the elites are: colour from 0 to `greatest`, which maps side by side have in common."""
+    """The fitness of the elites: colour from 0 to `greatest`, which maps side by side have in common."""
     scale = Scale(0.0, max(greatest, 1e-9), FAINTEST, 1.0)
 
     def paint(cell: Placed) -> tuple[str, str, float]:
@@ -243,7 +237,7 @@ def fitness_figure(archive: ArchiveMap, greatest: float) -> Markup:
 
 
 def models_figure(archive: ArchiveMap, models: Mapping[str, int]) -> Markup:
-    """Which model's program is in each cell; `models` numbers them."""
+    """The model behind each cell's program; `models` numbers them."""
 
     def paint(cell: Placed) -> tuple[str, str, float]:
         return _letter(models[cell.model]), _colour(models[cell.model]), 1.0

@@ -11,17 +11,7 @@ from shoal.runs.markup import Markup, element, number, table
 from shoal.runs.results import ArchiveMap, Chart, Curve
 from shoal.runs.search import SearchPoint, SearchSummary
 
-NODE_COLUMNS = {
-    "model": "model",
-    "calls": "calls",
-    "tokens": "tokens",
-    "proposals": "proposals",
-    "valid": "valid",
-    "duplicates": "duplicates",
-    "accepted": "accepted",
-    "champions_received": "received",
-    "cells": "cells",
-}
+NODE_COLUMNS = "model calls tokens proposals valid duplicates accepted champions_received cells".split()
 _EVALUATORS = (
     "Common: every elite evaluated anew against one set of opponents, the same for all runs. Raw: as each "
     "node measured, against its own opponents, whose number raises fitness."
@@ -65,7 +55,7 @@ def search_parts(
         section(
             "Nodes",
             table(
-                ["node", *NODE_COLUMNS.values()],
+                ["node", *(field.removeprefix("champions_") for field in NODE_COLUMNS)],
                 [
                     [node.name, *(str(getattr(node, field)) for field in NODE_COLUMNS)]
                     for node in summary.nodes

@@ -11,10 +11,8 @@ from shoal.runs.markup import Markup, element, number, table
 from shoal.runs.results import Chart, Curve
 from shoal.runs.training import Spreading, TrainNodeSummary, TrainPoint, TrainSummary
 
-MOST_LINES = 8
-"""Nodes that have a line of their own; more are drawn as their mean and their range."""
-SMOOTHED_SHARE, LEAST_SMOOTHED = 20, 5
-"""Local and batch rewards are moving means over a twentieth of the steps, and over at least five."""
+MOST_LINES = 8  # nodes that have a line of their own; more are drawn as their mean and their range
+SMOOTHED_SHARE, LEAST_SMOOTHED = 20, 5  # moving means over a twentieth of the steps, at least five
 
 
 def training_parts(

@@ -1,5 +1,4 @@
 """The simulator: a whole swarm in one process and in virtual time, with the exchange of the field.
 
-Same seed, same run, byte for byte: every event goes into `Network.digest()`. Signatures are real; each frame
-is checked once for all simulated nodes (`swarm.SharedCodec`).
+Same seed, same run, byte for byte: every event goes into `Network.digest()`. Signatures are real.
 """

@@ -1,7 +1,7 @@
-"""Adversaries: participants that break the rules, one class for each way of doing so.
+"""Adversaries: participants that break the rules, one class for each way of doing so, ten times a second.
 
-Each wakes ten times a second and does its worst. They hear everything (a real one can subscribe to all topics
-too), have their own keys, and know the swarm's name.
+They hear everything (a real one can subscribe to all topics too), have their own keys, and know the swarm's
+name.
 """
 
 from __future__ import annotations
@@ -232,15 +232,4 @@ class PullFlooder(Adversary):
             self.publish(topic, encode(unasked))
 
 
-ADVERSARIES: tuple[type[Adversary], ...] = (
-    Malformed,
-    Forger,
-    Replayer,
-    Flooder,
-    Oversizer,
-    Mistyper,
-    StaleClock,
-    Sybils,
-    Liar,
-    PullFlooder,
-)
+ADVERSARIES: tuple[type[Adversary], ...] = tuple(Adversary.__subclasses__())

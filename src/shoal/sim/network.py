@@ -20,8 +20,7 @@ from shoal.swarm.transport.base import MOST_MESSAGE_BYTES, TransportStats
 from shoal.swarm.transport.queues import MOST_INCOMING
 
 STEPS_PER_SECOND = 100
-START = 1_700_000_000.0
-"""The beginning of virtual time, in seconds since 1970."""
+START = 1_700_000_000.0  # the beginning of virtual time, in seconds since 1970
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,6 @@ def attack(
     seed: int = 1,
     interval: float = 2.0,
     link: Link | None = None,
-    settings: ExchangeSettings | None = None,
     warm_up: float = 15.0,
     rate: int = 20,
 ) -> Figures:
@@ -52,16 +51,12 @@ def attack(
     swarm = SimSwarm(
         nodes,
         seed,
-        settings=settings,
         link=link,
         applications=lambda number: SharingApplication(f"node {number}", interval=interval, end=seconds),
     )
     present: list[Adversary] = []
-
-    def join() -> None:
-        present.extend(kind(swarm, number, rate) for number, kind in enumerate(adversaries))
-
-    swarm.at(warm_up, join)
+    joining = enumerate(adversaries)
+    swarm.at(warm_up, lambda: present.extend(kind(swarm, number, rate) for number, kind in joining))
     swarm.run(seconds)
     complete_at = seconds + settle
     second = seconds
@@ -83,8 +78,7 @@ def large(
     seed: int = 1,
 ) -> SimSwarm:
     """A swarm in which every node shares one signed item per round of `interval` seconds, follows some shards
-    and gathers; `swarm.run(interval * rounds)` plays the rounds. Stores are small, so that thousands of nodes
-    fit into one process."""
+    and gathers. Stores are small, so that thousands of nodes fit into one process."""
     settings = ExchangeSettings(
         flush_seconds=0.0,
         shards=shards,
@@ -132,17 +126,11 @@ def figures(swarm: SimSwarm, adversaries: Sequence[Adversary], seconds_to_comple
     delivered, expected = _delivered(swarm)
     gathered = [author for application in _applications(swarm) for author, *_ in application.gathered]
     rejected: Counter[str] = Counter()
-    honest_rejections = adversary_rejections = 0
+    rejections = {True: 0, False: 0}
     for node in swarm.nodes:
-        for reason, number in node.exchange.tally.rejected.items():
-            rejected[reason.value] += number
+        rejected.update({reason.value: number for reason, number in node.exchange.tally.rejected.items()})
         for author in node.exchange.accounts:
-            account = node.exchange.accounts.get(author)
-            assert account is not None
-            if author in honest:
-                honest_rejections += account.rejections
-            else:
-                adversary_rejections += account.rejections
+            rejections[author in honest] += node.exchange.accounts.of(author).rejections
     all_figures = [node.exchange.figures() for node in swarm.nodes]
     return Figures(
         honest_items=expected,
@@ -150,8 +138,8 @@ def figures(swarm: SimSwarm, adversaries: Sequence[Adversary], seconds_to_comple
         complete=delivered / expected if expected else 1.0,
         seconds_to_complete=seconds_to_complete,
         foreign_share=sum(author not in honest for author in gathered) / max(1, len(gathered)),
-        honest_rejections=honest_rejections,
-        adversary_rejections=adversary_rejections,
+        honest_rejections=rejections[True],
+        adversary_rejections=rejections[False],
         most_held_bytes=max(each["held bytes"] for each in all_figures),
         most_authors=max(each["authors"] for each in all_figures),
         pulls=sum(each["pulls asked"] for each in all_figures),

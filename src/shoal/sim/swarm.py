@@ -47,11 +47,8 @@ def sim_kinds() -> Kinds:
 
 
 class SharedCodec(Codec):
-    """One codec for all simulated nodes: a frame is taken apart and its signature checked once for all.
-
-    A frame's author, authenticity and items do not depend on who looks. Each node still decides for itself
-    about age, replay, quotas and budgets. In the field nothing is shared like this.
-    """
+    """One codec for all simulated nodes: a frame is taken apart and its signature checked once for all. Each
+    node still decides for itself about age, replay, quotas and budgets."""
 
     def __init__(self, membership: Membership, kinds: Kinds, compress: bool, most: int) -> None:
         super().__init__(membership, kinds, compress)
@@ -91,10 +88,7 @@ class Application(Protocol):
 
 @dataclass(slots=True)
 class SharingApplication:
-    """Shares a note every `interval` seconds (a node's speed) from `begin` to `end`, gathers, and checks.
-
-    An item counts as verified if its text is that of a node; adversaries send other texts.
-    """
+    """Shares a note every `interval` seconds from `begin` to `end`, gathers, and verifies texts of nodes."""
 
     name: str
     interval: float = 1.0
@@ -131,8 +125,7 @@ class SharingApplication:
 
 
 class LoopApplication:
-    """A node of the one loop, the same code as in the field, with a turn every `interval` seconds of virtual
-    time. After a restart it has a new exchange and is made anew from its journal, as in the field."""
+    """A node of the one loop with a turn every `interval` seconds; a restart makes it from its journal."""
 
     def __init__(self, make: MakeNode, interval: float) -> None:
         self.journal = MemoryJournal()
@@ -243,15 +236,9 @@ class SimSwarm:
         transport = self.network.open()
         now = self.network.now
         rng = random.Random(f"exchange {self.seed} {number} {int(now * 1e6)}")
+        kinds, settings, codec = self.kinds, self.settings, self.codec
         exchange = Exchange(
-            identity,
-            transport,
-            self.kinds,
-            self.settings,
-            now=now,
-            rng=rng,
-            accounts=accounts,
-            codec=self.codec,
+            identity, transport, kinds, settings, now=now, rng=rng, accounts=accounts, codec=codec
         )
         node = SimNode(identity, transport, exchange, application, now + rng.uniform(0.0, 1.0))
         self.network.attach(transport, node)

@@ -1,8 +1,7 @@
 """Accounts: the worth of each author's items to this node, counted here and never claimed by anyone.
 
-They set how often an author is drawn and how early its frames are fetched: the incentive to be useful. They
-are kept in a JSON file that is replaced whole, so after a crash it is the old one or the new one. A damaged
-file is put aside under another name and the accounts start afresh; `notice` says so.
+They set how often an author is drawn and how early its frames are fetched: the incentive to be useful. The
+file is replaced whole. A damaged one is put aside and the accounts start afresh; `notice` says so.
 """
 
 from __future__ import annotations
@@ -61,8 +60,8 @@ def established(account: Account, probation_items: int) -> bool:
 
 
 def weight(account: Account) -> float:
-    """How often an author is drawn compared with others, from 0.02 to 1: the part of its used items that were
-    useful, times the part of its checked items that held up. An unknown part counts as one half."""
+    """The chance of an author to be drawn, from 0.02 to 1: the part of its used items that were useful, times
+    the part of its checked items that held up. An unknown part counts as one half."""
     worth = (1 + account.useful) / (2 + account.used)
     honesty = (2 + account.verified) / (2 + account.verified + account.rejections)
     return max(SMALLEST_WEIGHT, min(1.0, worth * honesty))
@@ -71,9 +70,9 @@ def weight(account: Account) -> float:
 class Accounts:
     """The accounts of at most `most` authors; the least useful one makes room for a new one."""
 
-    def __init__(self, most: int = 4096, probation_items: int = 4) -> None:
+    def __init__(self, most: int = 4096) -> None:
         self.most = most
-        self._probation_items = probation_items
+        self._probation_items = 4
         self.epoch = 0  # of this node's last start: the next one is later whatever the clock says
         self.notice = ""
         self.established: set[NodeId] = set()  # those who have left probation
@@ -141,8 +140,7 @@ class Accounts:
         return 0.5 if account is None else weight(account)
 
     def promising(self, author: NodeId) -> bool:
-        """Whether items of an author on probation held up already. Such authors come before other newcomers,
-        so that a crowd of unknown ones cannot keep them from passing."""
+        """Whether items of an author on probation held up: a crowd of unknown ones must not keep it out."""
         account = self._accounts.get(author)
         return account is not None and account.verified > account.rejections
 

@@ -1,7 +1,7 @@
 """Authors: the numbers seen of each, the log frames to pass on, the newest registers.
 
-Everything is bounded. An author's own order (epoch, number) decides what is dropped first, never the time of
-arrival; between authors the largest gives way, and newcomers before others.
+Everything is bounded. An author's oldest frames by its own order (epoch, number) are dropped first, whenever
+they arrived; between authors the largest gives way, and newcomers before others.
 """
 
 from __future__ import annotations
@@ -218,8 +218,7 @@ class Authors:
         self.bytes -= author.log_bytes + sum(register.frame.size for register in author.registers.values())
 
     def forget_log(self, author: Author) -> None:
-        """Drops the log of an author whose shard is no longer followed. Its numbers stay known, so that
-        nothing is taken again if the shard is drawn once more."""
+        """Drops the log of an author that is no longer followed; its numbers stay known."""
         while author.log:
             self._drop_oldest(author)
         for epoch in author.epochs.values():

@@ -1,8 +1,7 @@
 """Beacons: each node's announcement about once a second, and the times that follow from their period.
 
-A beacon names the node's endpoints and, in a vector of at most 64 entries, its newest frames of each author:
-of itself first, then of those most recently heard and, in turn, of the others. A vector is a claim. It may
-cause a pull; it never counts as presence or progress until a frame proves it.
+A beacon names the node's endpoints and, in a vector, the frames that it holds. A vector is a claim: it may
+cause a pull, and never counts as presence or progress until a frame proves it.
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ NODES_PER_SECOND = 16
 NEWCOMERS_COUNTED = 64
 LONGEST_PERIOD = 60.0
 JITTER = 0.2
-VECTOR_PERIODS, ALIVE_PERIODS = 3.5, 4.0
-"""How many beacon periods a vector counts, and a silent node counts as present."""
+VECTOR_PERIODS, ALIVE_PERIODS = 3.5, 4.0  # periods for which a vector counts, a silent node is present
 
 Id = Annotated[bytes, msgspec.Meta(min_length=ID_BYTES, max_length=ID_BYTES)]
 

@@ -1,8 +1,7 @@
 """The body of a frame: one to sixteen packed items, and the digest that stands for all of them.
 
-Copies of an item have the same content digest, and the digest in the signed header is that of all content
-digests. So every byte is hashed once, for both purposes. Believe nothing in a body before that digest was
-compared (`Codec.intact`).
+The digest in the signed header is that of all content digests, so every byte is hashed once. Believe nothing
+in a body before that digest was compared (`Codec.intact`).
 """
 
 from __future__ import annotations
@@ -35,8 +34,7 @@ class PackedItem(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class PackedView(msgspec.Struct, array_like=True, frozen=True, gc=False, forbid_unknown_fields=True):
-    """An item of a body that arrived; its payload is a view into the message, not a copy. The signed digest
-    covers these two fields, so there are no others."""
+    """An item that arrived; the payload is a view into the message. The signed digest covers both fields."""
 
     kind: KindName
     payload: memoryview

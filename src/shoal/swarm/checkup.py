@@ -1,7 +1,6 @@
 """Checks of this machine and of the way to a peer, for `shoal doctor`. Each failure comes with a remedy.
 
-They touch only what was named: they read the certificates, bind and release the address to listen on, and
-open and close one connection to each address to join.
+They read the certificates, bind and release the address to listen on, and connect to each address to join.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ from shoal.swarm.transport import TlsFiles, node_address
 from shoal.swarm.transport.addresses import parse_address
 
 CONNECT_SECONDS = 5.0
-REFUSAL_SECONDS = 0.5
-"""How long a peer has to refuse our certificate: in TLS 1.3 it does so after the handshake."""
+REFUSAL_SECONDS = 0.5  # for a peer to refuse our certificate: in TLS 1.3 it does so after the handshake
 FEWEST_OPEN_FILES = 256
 EARLIEST_CLOCK = 1_767_225_600.0  # 1 January 2026: a machine that says less has no clock
 LATEST_CLOCK = 4_102_444_800.0  # 1 January 2100
@@ -73,8 +71,7 @@ def check_machine(
 
 
 def clock(now: float) -> tuple[str, str]:
-    """Frames carry the time at which they were made, and peers refuse frames that are too old or from the
-    future."""
+    """Peers refuse frames that are too old or from the future."""
     shown = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now)) if 0 <= now < 1e11 else f"{now}"
     if EARLIEST_CLOCK <= now <= LATEST_CLOCK:
         return shown, ""
@@ -88,14 +85,13 @@ def peers_heard(heard: int, figures: Mapping[str, int]) -> Finding:
     if any(refused.values()):
         reasons = ", ".join(f"{count} {REFUSED[reason]}" for reason, count in refused.items() if count)
         found += f"; messages refused: {reasons}"
-    if refused["stale"] + refused["future"] > 0:
-        return Finding("peers", found, "clocks differ: turn on time synchronisation here and there")
-    if heard:
-        return Finding("peers", found)
-    if refused["swarm"] + refused["forged"] > 0:
-        remedy = "the peers are of another swarm: check --swarm and --swarm-secret-file"
-        return Finding("peers", found, remedy)
     remedy = "check that a node of this swarm runs there, or listen for longer (--seconds)"
+    if refused["stale"] + refused["future"] > 0:
+        remedy = "clocks differ: turn on time synchronisation here and there"
+    elif heard:
+        remedy = ""
+    elif refused["swarm"] + refused["forged"] > 0:
+        remedy = "the peers are of another swarm: check --swarm and --swarm-secret-file"
     return Finding("peers", found, remedy)
 
 
@@ -131,10 +127,8 @@ def certificates(tls: TlsFiles, now: datetime) -> tuple[str, str]:
     found = f"{certificate.subject.rfc4514_string()}, valid until {last:%Y-%m-%d}"
     if now > last:
         return found, f"{tls.certificate} has expired: ask for a new one (shoal invite --tls)"
-    return (
-        found,
-        "" if now >= first else f"it is not valid before {first:%Y-%m-%d %H:%M} UTC: check the clock",
-    )
+    early = f"it is not valid before {first:%Y-%m-%d %H:%M} UTC: check the clock"
+    return found, early if now < first else ""
 
 
 def can_listen(text: str, tls: TlsFiles | None = None) -> tuple[str, str]:
@@ -148,7 +142,7 @@ def can_listen(text: str, tls: TlsFiles | None = None) -> tuple[str, str]:
             probe.bind(where)
             probe.listen(1)
     except OSError as error:
-        remedy = "choose another port, stop what uses it, or name an address of this machine"
+        remedy = "choose another port, stop the program that uses it, or name an address of this machine"
         return error.strerror or str(error), remedy
     return "the address is free", ""
 

@@ -1,8 +1,7 @@
 """The codec: makes frames, and takes them apart in the order of the cost of each check.
 
-`Codec.seal` makes a frame; `read`, `authentic`, `intact` and `contents` take one apart. `intake.py` has
-the checks that depend on a node's clock and memory (age, replay, quotas). Guarantee: any bytes give a frame,
-a bundle or one named `Rejection`, in bounded time and memory.
+`intake.py` has the checks that depend on a node's clock and memory (age, replay, quotas). Guarantee: any
+bytes give a frame, a bundle or one named `Rejection`, in bounded time and memory.
 """
 
 from __future__ import annotations
@@ -39,10 +38,8 @@ from shoal.swarm.rejection import Rejection
 from shoal.swarm.transport.base import MOST_MESSAGE_BYTES
 
 FRAME_FILL_BYTES = 60_000
-ENVELOPE_BYTES = 1024 + MOST_ON_A_ROLL * DIGEST_BYTES
-"""Room for header, signature, roll and array marks around a body."""
-ROLL_MARK = b"\xc1"
-"""Stands before a roll where it is signed. No header begins with this byte: neither passes for the other."""
+ENVELOPE_BYTES = 1024 + MOST_ON_A_ROLL * DIGEST_BYTES  # header, signature, roll, array marks
+ROLL_MARK = b"\xc1"  # stands before a signed roll. No header begins with it: neither passes for the other
 REMEMBERED_ROLLS = 512
 
 
@@ -53,8 +50,7 @@ class Version(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Item(msgspec.Struct, frozen=True, gc=False):
-    """A decoded item of a known kind. `digest` is the hash of its content, kind included; `index` is its
-    place in the frame."""
+    """A decoded item of a known kind, with the hash of its content and its place in the frame."""
 
     kind: Kind
     value: msgspec.Struct
@@ -189,7 +185,7 @@ class Codec:
         return self.membership.domain_tag + (ROLL_MARK + roll if roll else header)
 
     def intact(self, frame: Frame) -> Rejection | None:
-        """None if the body is the one that was signed, else what is wrong. It says nothing about the author:
+        """None if the body is the one that was signed, else the fault. It says nothing about the author:
         anyone can put another body behind a signed header."""
         if frame.whole is None:
             frame.whole = self._unpack(frame) or True
@@ -242,7 +238,7 @@ class Codec:
             try:
                 value = decode(payload)
             except Exception:
-                # An application's struct may check itself in `__post_init__` and raise what it likes.
+                # An application's struct may check itself in `__post_init__` and raise anything.
                 return Rejection.MISTYPED
             items.append(Item(kind, value, digest, size, index))
         return Contents(tuple(items), len(found) - len(items))

@@ -1,8 +1,7 @@
 """The exchange: the non-blocking collective of a swarm. `share`, `gather`, `latest`, `peers`.
 
-A state machine without threads or a clock: `tick(now)` does everything that happens by itself (it takes in
-messages, sends shared items, and does the upkeep). `live.LiveExchange` drives it in the field, the simulator
-drives it in virtual time, and both run this code.
+A state machine without threads or a clock: `tick(now)` does everything that happens by itself.
+`live.LiveExchange` drives it in the field, the simulator drives it in virtual time, and both run this code.
 
 Guarantees. Nothing here waits for anyone. Whatever arrives, no exception leaves `tick`. Within the bounds of
 the settings every log frame of a followed author reaches every node that stays connected, and `gather`
@@ -36,8 +35,7 @@ from shoal.swarm.shards import Following
 from shoal.swarm.transport.base import Transport
 from shoal.swarm.upkeep import STALL, Upkeep
 
-FULL_WAITS = 0.02
-"""Seconds that full frames wait for others to share a signature with."""
+FULL_WAITS = 0.02  # seconds that full frames wait for others to share a signature with
 
 
 class Receipt(msgspec.Struct, frozen=True, gc=False):
@@ -75,17 +73,10 @@ class Exchange:
         if codec is None:
             membership = Membership(settings.swarm, settings.secret, settings.allow)
             codec = Codec(membership, kinds, settings.compress)
-        me = identity.node_id
+        authors = Authors(identity.node_id, settings, self.accounts.established)
+        following = Following(identity.node_id, settings, rng)
         self._context = Context(
-            identity,
-            transport,
-            codec,
-            settings,
-            self.accounts,
-            Authors(me, settings, self.accounts.established),
-            Following(me, settings.shards, settings.follow, settings.follow_all_until, rng),
-            self.tally,
-            rng,
+            identity, transport, codec, settings, self.accounts, authors, following, self.tally, rng
         )
         # Later than every earlier start of this key, also if the clock was set back meanwhile.
         self.accounts.epoch = max(int(now * 1e6), self.accounts.epoch + 1)
@@ -115,7 +106,7 @@ class Exchange:
 
     def gather(self, limit: int | None = None) -> list[Received[Any]]:
         """Log items and changed registers that arrived since the last call, each content once. With a limit,
-        authors are drawn by what their items were worth so far; the rest waits, within bounds."""
+        authors are drawn by the worth of their items so far; the rest waits, within bounds."""
         return self._inbox.gather(limit, self._context.rng, self._now)
 
     def latest(self, kind: str) -> dict[NodeId, Received[Any]]:
@@ -152,11 +143,11 @@ class Exchange:
     # For drivers.
 
     def next_due(self) -> float:
-        """When `tick` has something to do even if nothing arrives."""
+        """The time of the next `tick` if nothing arrives."""
         return self._due
 
     def tick(self, now: float) -> bool:
-        """Does what is due. True if more messages wait than one tick takes in."""
+        """Does the work that is due. True if more messages wait than one tick takes in."""
         if now < self._now:
             self._upkeep.set_back(now, self._now)
         elif now - max(self._due, self._now) > STALL:

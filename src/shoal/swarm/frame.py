@@ -1,8 +1,7 @@
 """Frames: the signed, versioned, bounded wire form of one to sixteen items. docs/protocol.md has the bytes.
 
-Frames that leave together share one signature. It is made over their **roll**, the list of the hashes of
-their headers, which each of them carries. A receiver that checked it once need not check it for the others,
-and each frame can still be checked alone. `codec.py` makes frames and takes them apart.
+Frames that leave together share one signature over their **roll**, the list of the hashes of their headers,
+which each of them carries. So one check holds for all of them, and each can still be checked alone.
 """
 
 from __future__ import annotations
@@ -65,26 +64,9 @@ class Frame:
     """A frame with a readable header. Believe nothing in it before `Codec.authentic` and `Codec.intact`."""
 
     __slots__ = (
-        "authentic",
-        "author",
-        "body",
-        "channel",
-        "contents",
-        "control",
-        "epoch",
-        "found",
-        "header",
-        "key",
-        "made_at",
-        "order",
-        "place",
-        "roll",
-        "seq",
-        "signature",
-        "signed",
-        "topic",
-        "whole",
-    )  # fmt: skip
+        "authentic author body channel contents control epoch found header key made_at order place roll seq "
+        "signature signed topic whole"
+    ).split()
 
     def __init__(self, envelope: Envelope, header: Header, channel: Channel, place: int | NodeId) -> None:
         self.header = envelope.header
@@ -102,7 +84,7 @@ class Frame:
         self.channel: Channel = channel
         self.place = place  # the shard, or for "to" the node that it is directed to
         self.authentic: bool | None = None  # the result of `Codec.authentic`
-        self.whole: Rejection | bool | None = None  # the result of `Codec.intact`: True, or what is wrong
+        self.whole: Rejection | bool | None = None  # the result of `Codec.intact`: True or the fault
         self.found: list[tuple[PackedView, bytes]] | None = None  # by `Codec.intact`, for `Codec.contents`
         # Only the simulator keeps these, whose nodes share their frames.
         self.contents: Contents | Rejection | None = None

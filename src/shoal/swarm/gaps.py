@@ -1,7 +1,7 @@
-"""Gaps: the frames that are missing here, and who claims to hold them.
+"""Gaps: the frames that are missing here, and the nodes that claim to hold them.
 
-Every vector in a beacon says what its sender holds. Bounds, whatever others claim: 256 vectors are kept, one
-claimant can make 64 missing numbers known, and all of them together 1024.
+Bounds, whatever others claim: 256 vectors are kept, one claimant can make 64 missing numbers known, and all
+of them together 1024.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from shoal.swarm.pull import MOST_IDS
 from shoal.swarm.shards import shard_of
 from shoal.swarm.window import EMPTY
 
-Id: TypeAlias = tuple[NodeId, int, int]
-"""Author, epoch, number in its log; number 0 stands for its registers."""
+Id: TypeAlias = tuple[NodeId, int, int]  # author, epoch, number in its log (0: its registers)
 
 MOST_CLAIMS = 256
 MOST_MISSING = 1024
@@ -58,8 +57,7 @@ class Gaps:
     def survey(
         self, now: float, left_alone: Collection[NodeId]
     ) -> tuple[dict[Id, list[NodeId]], dict[tuple[NodeId, NodeId, int], int]]:
-        """The missing frames, each with those who claim to hold it and are not left alone; and how far each
-        one's registers go."""
+        """The missing frames with those who claim to hold them, and the registers that these claim."""
         holders: dict[Id, list[NodeId]] = {}
         claimed: dict[tuple[NodeId, NodeId, int], int] = {}
         for claimant, claim, news in self._news():
@@ -86,8 +84,8 @@ class Gaps:
         return holders, claimed
 
     def _news(self) -> list[tuple[NodeId, Claim, list[Known]]]:
-        """Claims with the entries that go beyond what is here, claimants in good standing first. Many vectors
-        say the same, and mostly nothing new, so each entry is looked at once."""
+        """Claims with their news, claimants in good standing first. Many vectors say the same, and mostly
+        nothing new, so each entry is looked at once."""
         found: list[tuple[NodeId, Claim, list[Known]]] = []
         settled: set[bytes] = set()
         by_id = self._context.authors.by_id

@@ -1,8 +1,7 @@
 """Identity: a node is an ed25519 key. Its id is a hash of the public key, so nobody can claim another's.
 
-`Identity.load_or_create(path)` creates the key on first use. Guarantee: the file has mode 0600 from the
-moment it exists under any name, it appears at `path` complete or not at all, and processes that create it at
-the same time end with the same key. Names are for people only; two nodes may share one.
+Guarantee of `Identity.load_or_create(path)`: the file has mode 0600 from the moment it exists under any name,
+it appears complete or not at all, and processes that create it at the same time end with the same key.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
+import re
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -21,8 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from shoal.errors import IdentityError
 from shoal.files import force_to_disk
 
-NodeId: TypeAlias = str
-"""32 characters of lower-case base32: the first 20 bytes of a hash of the public key."""
+NodeId: TypeAlias = str  # 32 characters of base32 in lower case: 20 bytes of a hash of the public key
 
 KEY_BYTES = 32
 SIGNATURE_BYTES = 64
@@ -44,20 +43,18 @@ WEAK_KEYS = frozenset(
     )
 )
 
-_ADJECTIVES = """
+ADJECTIVES = """
 agile amber arctic bold brave bright brisk calm clever copper crimson curious daring deep drifting eager
 early ebony fair fleet free gentle gilded glad golden grand happy hardy honest humble indigo ivory
 jade jolly keen kind lively lucky lunar mellow merry misty nimble noble olive pearly placid proud
 quick quiet rapid rosy ruby sandy serene silent silver sleek solar steady sunny swift tidal vivid
-"""
-_ANIMALS = """
+""".split()
+ANIMALS = """
 anchovy barb bass beluga blenny bream brill carp catfish char clam cod conger coral crab dab
 dolphin dory eel flounder garfish goby grayling grouper gurnard haddock hake halibut herring kipper koi krill
 lamprey ling lobster mackerel manatee manta marlin minnow mullet narwhal oyster perch pike pilchard plaice
 pollock porpoise prawn ray salmon sardine seal shad shrimp smelt snapper sole sprat squid tench trout tuna
-"""
-ADJECTIVES = tuple(_ADJECTIVES.split())
-ANIMALS = tuple(_ANIMALS.split())
+""".split()
 
 
 @lru_cache(maxsize=1 << 14)
@@ -154,17 +151,13 @@ class Identity:
                 f"the key file {path} is open to others (mode {mode & 0o777:03o}). Anybody who read it can "
                 f"sign as this node: delete it to get a new identity, or `chmod 600 {path}` if nobody has"
             )
-        words = text.split()
-        if len(words) != 2 or words[0] != FILE_MARK or len(words[1]) != 2 * KEY_BYTES:
+        found = re.fullmatch(rf"\s*{FILE_MARK}\s+([0-9A-Fa-f]{{{2 * KEY_BYTES}}})\s*", text)
+        if found is None:
             raise IdentityError(
                 f"the key file {path} is damaged: expected one line `{FILE_MARK} <64 hex digits>`. "
                 "Restore it from a copy, or delete it to get a new identity"
             )
-        try:
-            seed = bytes.fromhex(words[1])
-        except ValueError as error:
-            raise IdentityError(f"the key file {path} is damaged: its key is not 64 hex digits") from error
-        return cls(seed)
+        return cls(bytes.fromhex(found[1]))
 
 
 def _write_new(path: Path, identity: Identity) -> None:

@@ -1,13 +1,11 @@
 """The inbox: items that arrived and wait for `gather`, within bounds.
 
 Laws. Within the bounds, `gather` depends on the set of items, never on their order of arrival. Equal content
-is handed out once; of several senders the one with the smallest hash of (content, author) is named, an order
-in which nobody can be first for all content. Over the bounds an author's oldest item goes first, the largest
-author gives way, and newcomers give way before all others.
-
-Authors are drawn first, then their newest item, so an author that sends more is not drawn more. All authors
-on probation together get a fixed part of what the established ones get, plus a trickle: a thousand fresh
-identities are no louder than one, and a swarm in which nobody is established yet is not held up.
+is handed out once, from the sender with the smallest hash of (content, author), an order in which nobody can
+be first for all content. Over the bounds an author's oldest item goes first, the largest author gives way,
+and newcomers give way before all others. Authors are drawn first, then their newest item, so an author that
+sends more is not drawn more. All authors on probation together get a fixed part of the items, plus a trickle:
+a thousand fresh identities are no louder than one, and a swarm of newcomers is not held up.
 """
 
 from __future__ import annotations
@@ -27,13 +25,11 @@ from shoal.swarm.authors import Received
 from shoal.swarm.identity import NodeId
 from shoal.swarm.settings import ExchangeSettings
 
-Order: TypeAlias = tuple[int, int, int, str]
-"""Epoch, number, place in the frame, kind: the total order of an author's items by age."""
+Order: TypeAlias = tuple[int, int, int, str]  # of an author's items: epoch, number, place, kind
 
 MOST_ALLOWANCE = 64.0
 TRICKLE_AT_ONCE = 4.0
-AUTHORS_PART = 8
-"""One author's items fill at most one in this many bytes."""
+AUTHORS_PART = 8  # one author's items fill at most one in this many bytes
 
 
 def order_of(received: Received[Any]) -> Order:
@@ -110,8 +106,7 @@ class Inbox:
         return len(fresh)
 
     def replace(self, waiting: Waiting) -> bool:
-        """Takes in a register in place of an older one of its kind, unless its content was handed out before
-        or a newer one waits."""
+        """Takes in a register for an older one, unless its content was handed out or a newer one waits."""
         received = waiting.received
         if received.digest in self._handed_out or received.digest in self._handed_out_before:
             self.repeated += 1
@@ -185,8 +180,7 @@ class Inbox:
         return drawn + self._draw(unknown, limit - len(drawn), rng)
 
     def _draw(self, groups: dict[NodeId, list[Waiting]], limit: int, rng: random.Random) -> list[Waiting]:
-        """At most `limit` items in each author's order: again and again an author by weight, then its
-        newest item."""
+        """At most `limit` items: again and again an author by weight, then its newest item."""
         left = {node: len(items) for node, items in groups.items()}
         if sum(left.values()) > limit:
             nodes = list(left)

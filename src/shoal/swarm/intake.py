@@ -1,8 +1,7 @@
-"""Intake: brings each message that arrives through all checks and to where it belongs.
+"""Intake: brings each message that arrives through all checks and to its place.
 
 The checks, cheap ones first: (size, decoding, version, swarm, key, topic in `codec.py`), author and shard,
-age, replay, mute, verification budget, signature, body and digest, quota of the author, typed items. Then
-items go to the inbox, beacons and answers to repair, and pulls are answered.
+age, replay, mute, verification budget, signature, body and digest, quota of the author, typed items.
 
 Guarantees: whatever arrives, no exception leaves `arrive`, and each rejection is counted by its name. Before
 its signature and the digest held, nothing is charged to an author and nothing of it is remembered.
@@ -247,13 +246,11 @@ class Admission:
             if author.control is None:
                 author.control = Bucket(settings.control_burst, now)
             return author.control.take(1.0, settings.control_per_second, settings.control_burst, now)
-        quota = author.pulled if pulled else author.pushed
+        lane = "pulled" if pulled else "pushed"
+        quota: Quota | None = getattr(author, lane)
         if quota is None:
             quota = Quota(settings, now)
-            if pulled:
-                author.pulled = quota
-            else:
-                author.pushed = quota
+            setattr(author, lane, quota)
         return quota.take(frame.size, settings, now)
 
     def _mark(self, frame: Frame, author: Author) -> None:

@@ -2,9 +2,9 @@
 
     kinds = Kinds([Kind("champion", Champion, max_bytes=64 << 10, keep="latest")])
 
-An item is a `msgspec.Struct` with `array_like=True`: on the wire an array of its fields in order. New fields
-go to the end with a default; unknown ones at the end are ignored, so old and new nodes understand each other.
-A node counts and relays items of kinds that it does not know, and never decodes them.
+An item is a `msgspec.Struct` with `array_like=True`. New fields go to the end with a default; unknown ones at
+the end are ignored, so old and new nodes understand each other. A node counts and relays items of kinds that
+it does not know, and never decodes them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The exchange in the field: one thread calls `tick`, any thread may call the verbs.
 
 One lock guards all state, and the thread releases it after every few messages, so that `share` and `gather`
-wait for a few signature checks at most. `close` joins the thread; afterwards every verb raises `PeerError`.
-So do they if the thread died of a defect, with that as the cause: a swarm never stands still in silence.
+wait for a few signature checks at most. Every verb raises `PeerError` after `close`, and if the thread died
+of a defect, with that as the cause: a swarm never stands still in silence.
 """
 
 from __future__ import annotations
@@ -38,14 +38,9 @@ Result = TypeVar("Result")
 
 
 class LiveExchange:
-    """An exchange with its own thread. Same verbs as `Exchange`; also a context manager.
-
-    Its random numbers come from the operating system unless `rng` is given: nobody may foresee the nonces of
-    pulls from earlier ones.
-
-    With `accounts_path` the accounts are loaded from there, saved every minute and on `close`. With
-    `presence_path` that file says how many peers were heard. `close` closes the transport as well.
-    """
+    """An exchange with its own thread. Same verbs as `Exchange`; also a context manager. With `accounts_path`
+    the accounts are loaded from there, saved every minute and on `close`. With `presence_path` that file says
+    how many peers were heard. `close` closes the transport as well."""
 
     def __init__(
         self,
@@ -54,26 +49,18 @@ class LiveExchange:
         kinds: Kinds,
         settings: ExchangeSettings,
         *,
-        rng: random.Random | None = None,
         accounts_path: str | Path | None = None,
         presence_path: Path | None = None,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self._accounts_path = Path(accounts_path) if accounts_path is not None else None
         accounts = Accounts.load(self._accounts_path, settings.authors) if self._accounts_path else None
         settings = msgspec.structs.replace(
             settings, messages_per_tick=min(settings.messages_per_tick, MESSAGES_PER_TICK)
         )
-        self._clock = clock
         self._presence = Presence(presence_path, settings.authors) if presence_path else None
+        rng = random.SystemRandom()  # nobody may foresee the nonces of pulls from earlier ones
         self._exchange = Exchange(
-            identity,
-            transport,
-            kinds,
-            settings,
-            now=clock(),
-            rng=rng or random.SystemRandom(),
-            accounts=accounts,
+            identity, transport, kinds, settings, now=time.time(), rng=rng, accounts=accounts
         )
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -164,20 +151,20 @@ class LiveExchange:
             self._presence.note(present)
 
     def _run(self) -> None:
-        save_at = self._clock() + SAVE_EVERY
-        meet_at = self._clock()
+        save_at = time.time() + SAVE_EVERY
+        meet_at = time.time()
         try:
             while not self._ended.is_set():
                 with self._lock:
-                    backlog = self._exchange.tick(self._clock())
-                if self._clock() >= meet_at:
-                    meet_at = self._clock() + MEET_EVERY
+                    backlog = self._exchange.tick(time.time())
+                if time.time() >= meet_at:
+                    meet_at = time.time() + MEET_EVERY
                     self._introduce()
-                if self._clock() >= save_at:
-                    save_at = self._clock() + SAVE_EVERY
+                if time.time() >= save_at:
+                    save_at = time.time() + SAVE_EVERY
                     self.save_accounts()
                 self._ended.wait(BETWEEN_TICKS if backlog else TICK)
             with self._lock:
-                self._exchange.flush(self._clock())
+                self._exchange.flush(time.time())
         except BaseException as error:
             self._failure = error

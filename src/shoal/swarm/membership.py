@@ -1,17 +1,13 @@
-"""Membership: which swarm a frame belongs to, who may write in it, and the line that invites to it.
+"""Membership: the swarm that a frame belongs to, its writers, and the line that invites to it.
 
-A swarm is a name and, optionally, a secret. Two values follow from them:
+A swarm is a name and, optionally, a secret. Two values follow from them. The *swarm id* stands in every
+header, so that frames of other swarms are dropped before any costly check. The *domain tag* is signed in
+front of the header but never sent: with a secret only members know it, so an outsider's signature is one of
+another message and fails the ordinary check. Keys of small order, the one way around this, are refused
+(`identity.usable_key`). The secret is stretched (scrypt), because anyone who sees a frame can test guesses of
+it. It keeps writers out and does not hide the content. `allow`, a list of node ids, narrows the writers.
 
-- the *swarm id* stands in every header, so that frames of other swarms are dropped before any costly check;
-- the *domain tag* is signed in front of the header but never sent. With a secret only members know it, so an
-  outsider's signature is one of another message and fails the ordinary check: no second MAC, no extra bytes,
-  and a member's signature still names its author. Keys of small order, the one way around this, are refused
-  (`identity.usable_key`).
-
-The secret is stretched (scrypt), because anyone who sees a frame can test guesses of it. It keeps writers
-out; it does not hide the content. `allow`, a list of node ids, narrows the writers further.
-
-An invitation saves typing. It proves nothing and grants nothing by itself:
+An invitation saves typing; it proves nothing and grants nothing by itself:
 
     shoal://tcp/host:port/swarm-name          the address of one node, and the name of the swarm
     shoal://tls/host:port/swarm-name?secret=… with the swarm's secret, for those who may have it
@@ -98,7 +94,7 @@ class Invitation:
 
 
 def parse_invitation(text: str) -> Invitation:
-    """Reads an invitation; a ConfigError says what one looks like and never repeats the secret."""
+    """Reads an invitation; a ConfigError shows the form and never repeats the secret."""
     found = _INVITATION.fullmatch(text) if len(text) <= MOST_CHARACTERS else None
     if found is None:
         raise ConfigError("this is not an invitation: it reads shoal://tcp/host:port/swarm-name")

@@ -1,8 +1,7 @@
 """The outbox: shared items that wait to be sent, and the sender of everything that a node signs.
 
-Of a kind that is kept as `latest` only the newest item waits. Registers go out before the log, in frames of
-about 60 KB. The sender keeps below the quota that receivers apply, so that an honest node never exceeds it,
-and holds the frames that it sent, so that others can fetch them later.
+Of a kind that is kept as `latest` only the newest item waits. Registers go out before the log. The sender
+keeps below the quota that receivers apply, and holds the frames that it sent, so that others can fetch them.
 """
 
 from __future__ import annotations
@@ -28,8 +27,7 @@ from shoal.swarm.quota import Quota
 from shoal.swarm.settings import ExchangeSettings
 from shoal.swarm.window import Window
 
-PACE = 0.8
-"""The part of its byte quota that a node uses itself."""
+PACE = 0.8  # the part of its byte quota that a node uses itself
 
 
 class Parcel(NamedTuple):

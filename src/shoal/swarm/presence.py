@@ -15,8 +15,7 @@ from shoal.files import replace_whole
 from shoal.swarm.identity import NodeId
 
 PRESENCE = "presence.json"
-MOST_BYTES = 1024
-"""A longer file is not one of these."""
+MOST_BYTES = 1024  # a longer file is not one of these
 
 
 class Saved(msgspec.Struct, frozen=True):

@@ -1,7 +1,6 @@
 """Pulls: asking a holder for frames, by number, and answering within bounds.
 
-A pull is a signed frame on the holder's own topic. The answer is a bundle on the asker's topic with the
-pull's nonce, so that only the node that was asked can answer.
+A pull is a signed frame on the holder's own topic. Its nonce lets only the node that was asked answer.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ from shoal.swarm.quota import Bucket
 MOST_IDS = 64
 MOST_ANSWER_BYTES = 256 << 10
 PULL_KIND = "pull"
-ALL_ASKERS = 4
-"""All askers together get this many times the share of one."""
+ALL_ASKERS = 4  # all askers together get this many times the share of one
 
 
 class Want(msgspec.Struct, array_like=True, frozen=True):
@@ -45,7 +43,7 @@ class Pull(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Serving:
-    """One node's answers to pulls, within what one asker and all of them together may cost."""
+    """One node's answers to pulls, within the bounds of one asker and of all together."""
 
     def __init__(self, context: Context, now: float) -> None:
         self._rate = context.settings.serve_bytes_per_second

@@ -12,17 +12,14 @@ from shoal.swarm.settings import ExchangeSettings
 
 Lane: TypeAlias = Literal["pulled", "known", "new"]
 
-RESERVED = 0.2
-"""The part of the verification budget that each lane has to itself; the rest is first come, first served."""
-OFFENCES_TO_MUTE = 50
-"""After this many an author is muted."""
+RESERVED = 0.2  # the part of the checks that each lane has to itself; the rest is first come, first served
+OFFENCES_TO_MUTE = 50  # after this many an author is muted
 SHORTEST_MUTE, LONGEST_MUTE = 10.0, 600.0
 
 
 @dataclass(slots=True, eq=False)
 class Bucket:
-    """Up to `burst` at once, refilled with `rate` per second. Rates are passed in: they are the same for all
-    authors, and a bucket per author should be small."""
+    """Up to `burst` at once, refilled with `rate` per second. Rates are passed in to keep it small."""
 
     level: float
     at: float
@@ -41,8 +38,7 @@ class Bucket:
 
 
 class Quota:
-    """An author's quota of frames and bytes, taken together or not at all. Two buckets in one object, because
-    there is one for every author and every frame passes it."""
+    """An author's quota of frames and bytes, taken together or not at all. One small object for both."""
 
     __slots__ = ("_at", "_bytes", "_frames")
 
@@ -75,12 +71,9 @@ class Quota:
 
 
 class VerificationBudget:
-    """How many signatures are checked per second.
-
-    The sender is unknown before the check, so a forger can spend this. Therefore each lane has a part to
-    itself: frames that were asked for (`pulled`) get through whatever is pushed, and newcomers cannot use up
-    the checks that authors in good standing need.
-    """
+    """The signatures that are checked per second. The sender is unknown before the check, so a forger can
+    spend this. Therefore each lane has a part to itself: frames that were asked for (`pulled`) get through
+    whatever is pushed, and newcomers cannot use up the checks that authors in good standing need."""
 
     def __init__(self, per_second: float, now: float) -> None:
         self._own_rate = per_second * RESERVED

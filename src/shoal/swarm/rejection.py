@@ -6,6 +6,7 @@ Guarantee: any bytes that arrive become items or exactly one of these, and never
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -46,36 +47,23 @@ OFFENCES = frozenset({Rejection.QUOTA, Rejection.ITEM_SIZE, Rejection.MISTYPED, 
 on the way can swap a body, so one that cannot be read or has a wrong digest is nobody's fault."""
 
 HOLDERS_FAULT = frozenset(
-    {
-        Rejection.OVERSIZE,
-        Rejection.MALFORMED,
-        Rejection.UNASKED,
-        Rejection.VERSION,
-        Rejection.SWARM,
-        Rejection.KEY,
-        Rejection.TOPIC,
-        Rejection.FORGED,
-        Rejection.ENCODING,
-        Rejection.UNPACKED,
-        Rejection.BODY,
-        Rejection.ITEM_COUNT,
-        Rejection.DIGEST,
-    }
+    Rejection[name]
+    for name in (
+        "OVERSIZE MALFORMED UNASKED VERSION SWARM KEY TOPIC FORGED ENCODING UNPACKED BODY ITEM_COUNT DIGEST"
+    ).split()
 )
 """Faults of a frame in an answer that neither its author nor this node can have caused."""
 
 
+@dataclass(slots=True)
 class Tally:
     """Counts of rejections by reason, and of accepted frames and items."""
 
-    __slots__ = ("accepted", "items", "rejected", "repeated", "unknown_kinds")
-
-    def __init__(self) -> None:
-        self.accepted = 0  # frames
-        self.items = 0  # items that reached the inbox
-        self.repeated = 0  # items whose content was known
-        self.unknown_kinds = 0
-        self.rejected: Counter[Rejection] = Counter()
+    accepted: int = 0  # frames
+    items: int = 0  # items that reached the inbox
+    repeated: int = 0  # items whose content was known
+    unknown_kinds: int = 0
+    rejected: Counter[Rejection] = field(default_factory=Counter)
 
     def as_dict(self) -> dict[str, int]:
         """For records and displays."""

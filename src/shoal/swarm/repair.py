@@ -6,11 +6,8 @@ their author's signature.
 
 Bounds, whatever others claim: 64 numbers and 256 KB per answer, one pull per holder and four in all, two
 seconds for an answer; a holder that did not answer is left alone, longer each time. Holders that never
-delivered anything share one of the four pulls. So a liar costs one small pull now and then, and is asked
-last.
-
-When nothing is answered for a while, a few of the nodes that are heard are asked for frames that they must
-hold if they are honest (a probe): that tells holders that lie from a connection that is half dead.
+delivered anything share one of the four pulls, so a liar costs one small pull now and then. When nothing is
+answered for a while, probes tell holders that lie from a connection that is half dead (`watchdog.py`).
 """
 
 from __future__ import annotations
@@ -29,8 +26,7 @@ UNDER_WAY = 4
 TIMEOUT = 2.0
 LEFT_ALONE, LEFT_ALONE_LONGEST = 4.0, 64.0
 PROBES = 4
-PROBE_TIMEOUT = 8.0
-"""Longer than for other pulls, so that a slow machine is not taken for a dead connection."""
+PROBE_TIMEOUT = 8.0  # longer than TIMEOUT: a slow machine is no dead connection
 PROBE_EVERY = 16.0
 MOST_HOLDERS = 1024
 

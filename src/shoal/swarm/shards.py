@@ -1,8 +1,7 @@
-"""Shards: which authors a node follows. All of them in a small swarm, a few shards of them in a large one.
+"""Shards: the authors that a node follows, all in a small swarm, a few shards of them in a large one.
 
-An author's shard is a hash of its key, so the nodes need not agree on anything. Every node follows its own
-shard, whose authors keep each other's log complete, and a few others drawn at random, one of which is
-exchanged now and then.
+An author's shard is a hash of its key. Every node follows its own shard, whose authors keep each other's log
+complete, and a few others drawn at random, one of which is exchanged now and then.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import random
 from hashlib import blake2b
 
 from shoal.swarm.identity import NodeId
+from shoal.swarm.settings import ExchangeSettings
 
 
 def shard_of(author: NodeId, shards: int) -> int:
@@ -22,17 +22,17 @@ def shard_of(author: NodeId, shards: int) -> int:
 
 
 class Following:
-    """The shards that are followed now: `wanted` of `number`, or all of them up to `all_until` authors."""
+    """The shards that are followed now: `follow` of them, or all up to `follow_all_until` authors."""
 
     __slots__ = ("_rng", "_until", "_wanted", "home", "number", "shards")
 
-    def __init__(self, me: NodeId, number: int, wanted: int, all_until: int, rng: random.Random) -> None:
-        self.number = number
-        self.home = shard_of(me, number)
-        self._wanted = min(wanted, number)
-        self._until = all_until
+    def __init__(self, me: NodeId, settings: ExchangeSettings, rng: random.Random) -> None:
+        self.number = settings.shards
+        self.home = shard_of(me, self.number)
+        self._wanted = min(settings.follow, self.number)
+        self._until = settings.follow_all_until
         self._rng = rng
-        self.shards = frozenset(range(number)) if all_until > 0 else self._draw()
+        self.shards = frozenset(range(self.number)) if self._until > 0 else self._draw()
 
     @property
     def everything(self) -> bool:

@@ -1,7 +1,6 @@
-"""Upkeep: the work of an exchange that keeps its log whole and its memory bounded, each part when it is due.
+"""Upkeep: the work that keeps an exchange's log whole and its memory bounded, each part when it is due.
 
-Beacons, pulls for missing frames, a new connection if this one is half dead, expiry, and the choice of the
-shards to follow. Only `now` moves it.
+It sends beacons, pulls missing frames, renews a half-dead connection, expires, and chooses the shards.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class Upkeep:
         return [author for author in self._context.authors if author.heard_at >= oldest and author is not own]
 
     def perform(self, now: float) -> None:
-        """Does what is due."""
+        """Does the parts that are due."""
         if now >= self._beacon_due:
             self._period = beacon_period(self._nodes(now))
             self._beacon_due = now + self._period * self._jitter()

@@ -1,14 +1,11 @@
-"""Watchdog: notices that the connection is half dead and asks for a new one.
-
-There are two signs, and only proofs count.
+"""Watchdog: notices by proofs that the connection is half dead, and asks for a new one. Either sign counts:
 
 - The push path from a living author is broken: at least three of its frames had to be fetched since the last
   one that came by itself, and by the author's own clock they span more than the waiting time. So a single
   loss, a quiet author or a claim without proof never closes a connection.
-- Nobody answers: for the waiting time none of at least six pulls brought an answer. Some of these are probes:
-  they ask nodes that are heard, drawn at random, those in good standing first, for frames that an honest
-  holder has. Liars cause pulls that nobody can answer, but one honest answer clears the connection, so all
-  drawn nodes would have to be liars.
+- Nobody answers: for the waiting time none of at least six pulls brought an answer. Some of them are probes
+  of random nodes, those in good standing first, for frames that an honest holder has. One honest answer
+  clears the connection, so all drawn nodes would have to be liars.
 """
 
 from __future__ import annotations
@@ -24,23 +21,20 @@ from shoal.swarm.identity import NodeId
 
 FETCHED = 3
 HOLDERS = 2
-DOUBTFUL, UNANSWERED = 3, 6
-"""Pulls without an answer after which probes are sent, and after which, probes included, nobody answers."""
+DOUBTFUL, UNANSWERED = 3, 6  # failed pulls after which probes are sent, and after which nobody answers
 SHORTEST, LONGEST = 30.0, 120.0
 HEALTHY = 60.0
 
 
+@dataclass(slots=True)
 class Watchdog:
-    """When to reopen the transport of one node."""
+    """Decides when to reopen the transport of one node."""
 
-    __slots__ = ("_backoff", "_fire_at", "_last_suspicion", "_not_before", "_rng")
-
-    def __init__(self, rng: random.Random) -> None:
-        self._rng = rng
-        self._fire_at = 0.0  # 0: nobody is suspect
-        self._not_before = 0.0
-        self._backoff = SHORTEST
-        self._last_suspicion = 0.0
+    _rng: random.Random
+    _fire_at: float = 0.0  # 0: nobody is suspect
+    _not_before: float = 0.0
+    _backoff: float = SHORTEST
+    _last_suspicion: float = 0.0
 
     def wait(self, until: float) -> None:
         """Suspects nobody before that time, because this node itself was away."""
@@ -83,8 +77,7 @@ def suspect(author: Author, now: float, patience: float, recent: float) -> bool:
 
 @dataclass(slots=True)
 class Unanswered:
-    """The pulls that failed since the last answer. Each answer, also a useless one, starts a new object: it
-    had the right nonce, so both directions work."""
+    """The pulls that failed since the last answer; each answer, also a useless one, starts a new object."""
 
     failed: int = 0
     since: float = inf

@@ -44,8 +44,7 @@ class Window:
 
     def missing(self, claimed: int, span: int, limit: int) -> list[int]:
         """Numbers up to `claimed` that were not seen and lie within `span`, newest first. Of more than
-        `limit`, half are the oldest: they are about to fall out of others' stores, while many of the newest
-        may only be under way."""
+        `limit`, half are the oldest: they are about to fall out of others' stores."""
         lowest = max(self.floor, max(claimed, self.newest) - span)
         if claimed <= lowest or limit < 1:
             return []
@@ -77,5 +76,4 @@ class Window:
         self.contiguous = self.newest - (self._bits ^ reach).bit_length()
 
 
-EMPTY = Window()
-"""A stream without any seen number, for reading only."""
+EMPTY = Window()  # a stream without any seen number, for reading only

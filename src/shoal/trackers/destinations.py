@@ -33,8 +33,7 @@ class Tracker(Protocol):
 
 
 def open_tracker(destination: str) -> Tracker:
-    """The tracker of a kind, a colon, and a folder, file or project. ConfigError where there is no such kind,
-    its package is missing, or the place is taken."""
+    """The tracker of a kind, a colon and a place; ConfigError if there is none or the place is taken."""
     kind, _, place = destination.partition(":")
     if not place:
         raise ConfigError(f"--to {destination}: write it as {FORMS}")
@@ -48,7 +47,7 @@ def open_tracker(destination: str) -> Tracker:
 
 
 class MemoryTracker:
-    """Keeps what it is given, for tests."""
+    """Keeps all points, for tests."""
 
     name = "memory"
 
@@ -64,10 +63,9 @@ class MemoryTracker:
 
 
 class LinesTracker:
-    """One JSON object per line: {"series":"1-bomber","step":7,"cells":4.0,"best":1.5}.
-
-    A new file at `place`, or standard output. A line is with the operating system once `log` returns, so
-    others may read the file as it grows. A file with content is never written over or added to."""
+    """One JSON object per line: {"series":"1-bomber","step":7,"cells":4.0,"best":1.5}. A new file at `place`,
+    or standard output. A line is with the operating system once `log` returns, so others may read the file as
+    it grows. A file with content is never written over or added to."""
 
     name = "jsonl"
 
@@ -98,11 +96,9 @@ class LinesTracker:
 
 
 class HostedTracker:
-    """Weights & Biases, or Trackio, which has the same functions: each series is a run of one project.
-
-    Whether anything leaves the machine is up to their own settings (WANDB_MODE, TRACKIO_SPACE_ID). Runs are
-    begun as series appear. Of "run/node", "run" is the group. Each run has its own steps, so a slow node's
-    numbers are not refused because a fast one is ahead."""
+    """Weights & Biases, or Trackio, which has the same functions. Their own settings decide if anything
+    leaves the machine (WANDB_MODE, TRACKIO_SPACE_ID). Each series is a run with its own steps, so a slow
+    node's numbers are not refused because a fast one is ahead. Of "run/node", "run" is the group."""
 
     def __init__(self, name: str, project: str) -> None:
         self.name = name
@@ -165,8 +161,7 @@ class TensorBoardTracker:
             threading.excepthook = self._hook
 
     def _end_of_a_thread(self, arguments: threading.ExceptHookArgs) -> None:
-        """A full disk ends the library's own thread, and the next write raises it again: that one is told, in
-        one line."""
+        """A full disk ends the library's own thread; the next write raises it again, in one line."""
         is_theirs = type(arguments.thread).__module__ == WRITER
         if not (is_theirs and isinstance(arguments.exc_value, OSError)):
             self._hook(arguments)

@@ -1,8 +1,7 @@
 """Reads the journals of runs and hands their numbers to trackers, each record once.
 
-Nothing is remembered between two feeds, nothing is locked and nothing in the run folder is changed. A journal
-that is damaged is read up to there, and `troubles` says so; a note that this version does not understand is
-counted in `unread`.
+Nothing is remembered between two feeds, locked, or changed in the run folder. A journal that is damaged is
+read up to there, and `troubles` says so; a note that is not understood is counted in `unread`.
 
 Searches are counted in turns, training in steps. A number that a turn does not have (a reward of others where
 none were used, the archive while a round is not open) is left out rather than written as 0.
@@ -27,6 +26,7 @@ from shoal.runs.training import TrainNote
 from shoal.trackers.destinations import Tracker
 
 MOST_STEP = (1 << 53) - 1
+STEP_VALUES = "reward_local reward_external reward_batch loss gradient_norm used verified tokens".split()
 
 
 class Feed:
@@ -121,8 +121,7 @@ class Point(NamedTuple):
 
 
 def point_of(application: str, note: msgspec.Raw) -> Point | None:
-    """The numbers of one note; None where there are none, or the application is not known here. A note of
-    another shape is a `msgspec.MsgspecError`."""
+    """The numbers of one note, if any; a note of another shape is a `msgspec.MsgspecError`."""
     found = APPLICATIONS.get(application)
     if found is None:
         return None
@@ -150,20 +149,9 @@ def train_point(note: TrainNote) -> Point | None:
         return _point(note.step, {"reward_held_out": note.reward_held_out})
     if note.kind != "step":
         return None
-    return _point(
-        note.step,
-        {
-            "reward_local": note.reward_local,
-            "reward_external": note.reward_external,
-            "reward_batch": note.reward_batch,
-            "loss": note.loss,
-            "gradient_norm": note.gradient_norm,
-            "used": note.used,
-            "verified": note.verified,
-            "tokens": note.tokens,
-            "informative_share": note.own_informative / note.own if note.own > 0 else None,
-        },
-    )
+    values: dict[str, float | None] = {name: getattr(note, name) for name in STEP_VALUES}
+    values["informative_share"] = note.own_informative / note.own if note.own > 0 else None
+    return _point(note.step, values)
 
 
 def _point(step: int, values: dict[str, float | None]) -> Point | None:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from shoal.swarm.transport import MOST_MESSAGE_BYTES
+from shoal.swarm.transport.base import MOST_MESSAGE_BYTES
 from tests.swarm.transport.conftest import Swarm, eventually
 
 pytestmark = pytest.mark.timeout(120)  # what must not block or hang ends long before

@@ -79,17 +79,15 @@ def library() -> ctypes.CDLL:
 
 
 def build() -> str:
-    """How the engine was compiled, in words."""
+    """The compiler and the dispatch of the engine, in words."""
     text: bytes = library().shoal_build()
     return text.decode()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """Rounds of one battle: a row of positions per round, a column per warrior.
-
-    The first mover is warrior `(first_round + row) % len(warriors)`: it changes every round.
-    """
+    """Rounds of one battle: a row of positions per round, a column per warrior. The first mover is warrior
+    `(first_round + row) % len(warriors)`: it changes every round."""
 
     warriors: tuple[Warrior, ...]
     positions: Numbers
@@ -98,13 +96,10 @@ class Series:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """The engine's counts, all of shape (rounds, warriors).
-
-    `executed`: instructions, including the one that killed the warrior or ended the round.
-    `processes`: left at the end; 0 means dead. `spawned`: processes added by SPL. `coverage`: distinct
-    addresses that a process was ever queued at (the start counts once it is queued again); None where
-    statistics were off.
-    """
+    """The engine's counts, all of shape (rounds, warriors). `executed`: instructions, including the one that
+    killed the warrior or ended the round. `processes`: left at the end; 0 means dead. `spawned`: processes
+    added by SPL. `coverage`: distinct addresses that a process was ever queued at (the start counts once it
+    is queued again); None where statistics were off."""
 
     executed: Numbers
     processes: Numbers
@@ -193,8 +188,7 @@ def rules_table(
 
 
 class Battle:
-    """A checked series ready for the engine: its programs, and arrays for its counts. The engine writes to
-    memory that this object keeps alive."""
+    """A checked series ready for the engine. Keeps the memory alive that the engine writes to."""
 
     def __init__(self, series: Series, *, statistics: bool = False, core: Cells | None = None) -> None:
         shape = series.positions.shape

@@ -1,7 +1,7 @@
 /* Shoal's MARS: plays rounds of Core War. No global state, no allocation while a round is played, and
  * nothing here calls back into Python, so that callers release the interpreter lock and use threads.
  *
- * semantics.h says what an instruction does, loop.h is the hot loop, placement.h draws places, and this file
+ * semantics.h has the instructions' effects, loop.h is the hot loop, placement.h draws places, and this file
  * holds rounds, series of rounds and recordings. The caller (binding.py) checks all numbers; those that could
  * touch memory outside the core are checked here again.
  */
@@ -92,7 +92,7 @@ static NEVER_INLINE struct outcome execute_recorded(cell *core, uint32_t size, u
 
 struct fighter {
   uint16_t *head, *tail; /* its processes, oldest first, `stride` apart */
-  uint16_t *pushed;      /* the tail when the chunk began: what follows is not yet in `seen` */
+  uint16_t *pushed;      /* the tail when the chunk began: later entries are not yet in `seen` */
   uint32_t index;        /* of the warrior in the caller's list */
   uint32_t executed;     /* instructions: with the last one it died, or the round ended */
   uint32_t deaths;       /* of processes */
@@ -221,7 +221,7 @@ static void play(struct arena *arena) {
   }
 }
 
-/* ---------------------------------------------------------------- what the caller sees */
+/* ---------------------------------------------------------------- the structs of the caller */
 
 /* The rules of all battles of one call. */
 struct rules {

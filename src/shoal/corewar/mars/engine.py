@@ -11,20 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.corewar.instruction import Opcode
-from shoal.corewar.mars.binding import (
-    Battle,
-    Cells,
-    Counts,
-    Numbers,
-    Series,
-    Structs,
-    battle_table,
-    check,
-    library,
-    play_table,
-    raise_for,
-    rules_table,
-)
+from shoal.corewar.mars import binding
+from shoal.corewar.mars.binding import Battle, Cells, Counts, Numbers, Series, Structs
 from shoal.corewar.settings import Settings, whole_number
 from shoal.errors import ConfigError
 
@@ -36,12 +24,9 @@ SHORT_CYCLES = 20_000_000  # of all warriors together: less than a second, not w
 def play(
     series: Sequence[Series], settings: Settings, *, statistics: bool = False, threads: int | None = None
 ) -> list[Counts]:
-    """Plays every round of every series on `threads` threads (all cores by default).
-
-    The result does not depend on the number of threads. Rounds of one series are spread over threads
-    too, unless a warrior uses P-space, which carries knowledge from one round to the next.
-    """
-    check(series, settings)
+    """Plays every round of every series on `threads` threads (all cores by default), with the same result for
+    any number. P-space carries knowledge from round to round: its rounds stay on one thread."""
+    binding.check(series, settings)
     threads = threads if threads is not None else usable_cores()
     if threads < 1:
         raise ConfigError(f"threads is {threads}: give 1 or more")
@@ -49,11 +34,11 @@ def play(
     rows: list[tuple[int, ...]] = []
     for battle in battles:
         rows += battle.rows(_parts(battle.series, len(series), threads))
-    parts = np.array_split(battle_table(rows), max(1, min(len(rows), threads * PARTS_PER_THREAD)))
+    parts = np.array_split(binding.battle_table(rows), max(1, min(len(rows), threads * PARTS_PER_THREAD)))
     work = sum(one.positions.size for one in series) * settings.cycles
     if work <= SHORT_CYCLES and (threads == 1 or len(parts) == 1):
         for part in parts:
-            play_table(rules_table(settings, statistics), part)
+            binding.play_table(binding.rules_table(settings, statistics), part)
     else:
         _play_on_threads(parts, settings, statistics, threads)
     return [battle.counts for battle in battles]
@@ -62,10 +47,10 @@ def play(
 def _play_on_threads(parts: list[Structs], settings: Settings, statistics: bool, threads: int) -> None:
     """Plays while this thread stays free for an interrupt, which ends all others after their round."""
     abandon = np.zeros(1, dtype=np.int32)
-    rules = rules_table(settings, statistics, abandon)
+    rules = binding.rules_table(settings, statistics, abandon)
     pool = ThreadPoolExecutor(min(threads, len(parts)))
     try:
-        for _ in pool.map(lambda part: play_table(rules, part), parts):
+        for _ in pool.map(lambda part: binding.play_table(rules, part), parts):
             pass
     except BaseException:
         abandon[0] = 1
@@ -75,7 +60,7 @@ def _play_on_threads(parts: list[Structs], settings: Settings, statistics: bool,
 
 
 def _parts(one: Series, series: int, threads: int) -> int:
-    """Into how many parts the rounds of a series are cut, so that all threads have work."""
+    """The number of parts into which the rounds of a series are cut, so that all threads have work."""
     rounds = len(one.positions)
     private = (Opcode.LDP, Opcode.STP)
     if threads == 1 or rounds < 2 or any(i.opcode in private for w in one.warriors for i in w.code):
@@ -102,15 +87,10 @@ class Recorded:
 
 
 def record(
-    one: Series,
-    settings: Settings,
-    *,
-    steps: int | None = None,
-    capacity: int = MOST_EVENTS,
-    events_wanted: bool = True,
+    one: Series, settings: Settings, *, steps: int | None = None, events_wanted: bool = True
 ) -> Recorded:
     """Plays the only round of `one`, at most `steps` instructions, noting every event (recording.py)."""
-    check([one], settings)
+    binding.check([one], settings)
     if len(one.positions) != 1:
         raise ConfigError(f"{len(one.positions)} rounds given to record: it takes exactly one")
     warriors = len(one.warriors)
@@ -118,22 +98,14 @@ def record(
     steps = all_steps if steps is None else min(whole_number("steps", steps, 0, (1 << 63) - 1), all_steps)
     core = np.empty(settings.core_size, dtype=np.uint64)
     battle = Battle(one, core=core)
-    rules, table = rules_table(settings), battle_table(battle.rows())
+    rules, table = binding.rules_table(settings), binding.battle_table(battle.rows())
     queues = np.zeros((warriors, settings.processes), dtype=np.uint16)
     # An instruction notes at most: executed, three writes, and a spawn or two deaths.
-    events = np.empty(min(capacity, 6 * steps) if events_wanted else 0, dtype=np.uint32)
+    events = np.empty(min(MOST_EVENTS, 6 * steps) if events_wanted else 0, dtype=np.uint32)
     found = ctypes.c_uint64()
-    raise_for(
-        library().shoal_record(
-            rules.ctypes.data,
-            table.ctypes.data,
-            steps,
-            events.ctypes.data if events_wanted else None,
-            len(events),
-            ctypes.byref(found),
-            queues.ctypes.data,
-        )
-    )
+    played = (rules.ctypes.data, table.ctypes.data, steps)
+    noted = (events.ctypes.data if events_wanted else None, len(events), ctypes.byref(found))
+    binding.raise_for(binding.library().shoal_record(*played, *noted, queues.ctypes.data))
     if events_wanted and found.value > len(events):
         raise ConfigError(
             f"the round has more than the {len(events)} events a recording holds: record fewer steps"

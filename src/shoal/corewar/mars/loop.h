@@ -10,8 +10,8 @@
  * the second); MANY indexes each warrior's own queue by the cycle.
  *
  * Queues only grow: taking a process advances the head, adding one advances the tail, and the driver
- * moves what is left to the start of the buffer between chunks. So a queue is also the record of every
- * address the warrior was given, from which coverage is counted between chunks.
+ * moves the remaining entries to the start of the buffer between chunks. So a queue is also the record
+ * of every address the warrior was given, from which coverage is counted between chunks.
  *
  * Runs until `chunk` cycles are done, or until a death leaves so few that the driver has to decide.
  * Leaves head, tail, executed and deaths of each fighter as they are then.

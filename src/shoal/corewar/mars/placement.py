@@ -1,4 +1,4 @@
-"""Where the warriors stand in each round: at random from a seed, as pMARS places them, or in all ways.
+"""The places of the warriors in each round: at random from a seed, as pMARS places them, or in all ways.
 
 Every function returns an array with one row per round and one column per warrior, the first warrior
 always at 0: the core is a ring, so only the differences matter.
@@ -48,10 +48,7 @@ def _placed(function: str, settings: Settings, warriors: int, rounds: int, *numb
 
 
 def pmars_fixed_seed(settings: Settings, position: int) -> int:
-    """The seed that pMARS's option -F gives: its number is the second warrior's first position.
-
-    As in pMARS, a number beyond the last possible position is a seed too.
-    """
+    """The seed that pMARS's option -F gives; a number beyond the last possible position is one too."""
     if not settings.distance <= position <= MOST_FIXED_POSITION:
         raise ConfigError(
             f"fixed position {position}: give a number from {settings.distance} (the distance) "

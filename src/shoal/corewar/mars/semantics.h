@@ -1,8 +1,8 @@
-/* What one instruction does: the only place where the semantics of Redcode are written in C.
+/* The effect of one instruction: the only place where the semantics of Redcode are written in C.
  *
  * `execute` is inlined with constant arguments into the handlers of hot instructions (loop.h), where
  * the compiler folds it to a few machine instructions, and once with run-time arguments as the
- * general handler. The readable specification is reference.py; both must always agree.
+ * general handler. The readable specification is tests/corewar/reference.py; both must always agree.
  *
  * A cell is 64 bits, so that MOV.I is one load and one store and SEQ.I one comparison:
  *   bits  0-15  B-number        bits 16-31  A-number
@@ -43,7 +43,7 @@ enum { IMMEDIATE, DIRECT, A_INDIRECT, B_INDIRECT, A_DECREMENT, B_DECREMENT, A_IN
 #define UNLIKELY(x) (x)
 #endif
 
-/* What became of the process that executed: it died, goes on at `next`, or split (then `target` is the
+/* The fate of the process that executed: it died, goes on at `next`, or split (then `target` is the
  * new one, if the process limit allows). `next` may be size or size + 1: see the sentinels in engine.c. */
 enum fate { DIED, CONTINUED, SPLIT };
 struct outcome {
@@ -173,7 +173,7 @@ static ALWAYS_INLINE struct outcome execute(cell *core, uint32_t size, uint32_t 
   uint32_t ba = resolve(core, size, pc, ir, bm, b_of(ir), &bv, recorder);
   uint32_t a1, b1, a2, b2; /* operand numbers as the modifier pairs them: (a1 with b1), (a2 with b2) */
 
-  /* What is now in the target cell. It differs from the register copy when the B operand has just
+  /* The present content of the target cell. It differs from the register copy when the B operand has just
    * incremented it, or when B is immediate and the A operand changed the executing cell. */
   target = (STEPS_ON(bm) || (bm == IMMEDIATE && HAS_SIDE_EFFECT(am))) ? core[ba] : bv;
 
@@ -223,7 +223,7 @@ static ALWAYS_INLINE struct outcome execute(cell *core, uint32_t size, uint32_t 
     return choose(op == JMZ ? zero : !zero, aa, pc + 1);
   }
   case DJN: {
-    /* The core is decremented; what is tested is the register copy. */
+    /* The core is decremented; the register copy is tested. */
     int last;
     if (WRITES_A) last = a_of(bv) == 1, target = decrement_a(target, size);
     else if (WRITES_B) last = b_of(bv) == 1, target = decrement_b(target, size);
@@ -240,7 +240,7 @@ static ALWAYS_INLINE struct outcome execute(cell *core, uint32_t size, uint32_t 
     return go_on(pc + 1 + (uint32_t)less);
   }
   case LDP: case STP: {
-    /* .F, .X and .I do what .B does. */
+    /* .F, .X and .I act like .B. */
     uint32_t from = (mod == M_A || mod == M_AB) ? a_of(av) : b_of(av);
     uint32_t to = WRITES_A ? a_of(bv) : b_of(bv);
     uint32_t index = (op == LDP ? from : to) % pspace->size;

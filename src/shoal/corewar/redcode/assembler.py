@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 
 from shoal.corewar.instruction import Instruction
-from shoal.corewar.redcode.encoding import Encoder
+from shoal.corewar.redcode.encoding import Encoder, Unusable
 from shoal.corewar.redcode.expansion import Expansion
 from shoal.corewar.redcode.expression import Evaluator
 from shoal.corewar.redcode.limits import SOURCE_SIZE
@@ -33,19 +34,14 @@ def assemble(
     lenient: bool = False,
     allow_empty: bool = False,
 ) -> Warrior:
-    """The program of a Redcode source: ICWS'94 with pMARS's extensions, or the standard of `settings`.
+    """The program of a Redcode source: ICWS'94 with pMARS's extensions, or the standard of `settings`. Any
+    text or bytes give either a warrior or an AssemblyError with the problems in source order, within bounded
+    time and memory. `warriors` and `rounds` are only the values of the constants WARRIORS and ROUNDS.
 
-    `warriors` and `rounds` are only the values of the constants WARRIORS and ROUNDS. Raises
-    AssemblyError with the problems in source order; any text or bytes give either a warrior or that
-    error, within bounded time and memory.
-
-    `lenient` accepts three things more, and only those: DAT, JMP, SPL and NOP without any operand
-    (each missing operand is $0); a missing comma where the second operand begins with one of the
-    modes # $ @ { }; and lines of up to 4096 characters.
-
-    A source without any instruction is an error. `allow_empty=True` accepts it as pMARS does: the
-    warrior has no code and dies in its first cycle.
-    """
+    `lenient` accepts three things more, and only those: DAT, JMP, SPL and NOP without any operand (each
+    missing operand is $0); a missing comma where the second operand begins with one of the modes # $ @ { };
+    and lines of up to 4096 characters. `allow_empty` accepts a source without any instruction as pMARS does:
+    the warrior has no code and dies in its first cycle."""
     return assemble_with_warnings(
         source, settings, warriors=warriors, rounds=rounds, lenient=lenient, allow_empty=allow_empty
     ).warrior
@@ -60,7 +56,7 @@ def assemble_with_warnings(
     lenient: bool = False,
     allow_empty: bool = False,
 ) -> Assembly:
-    """Like `assemble`, and tells what is legal but probably not meant."""
+    """Like `assemble`, with warnings of things that are legal but probably not meant."""
     report = Report()
     start_of_source = Place(Line(1, "", ""), 1)
     if len(source) > SOURCE_SIZE:
@@ -118,11 +114,10 @@ def _encode(
     code: list[Instruction] = []
     numbers: dict[str, int] = {}
     for statement in expansion.statements:
-        if statement.keyword in OPCODES:
-            instruction = encoder.instruction(statement)
-            if instruction is not None:
-                code.append(instruction)
-        elif (number := encoder.number(statement)) is not None:
-            numbers[statement.keyword] = number
+        with suppress(Unusable):
+            if statement.keyword in OPCODES:
+                code.append(encoder.instruction(statement))
+            elif (number := encoder.number(statement)) is not None:
+                numbers[statement.keyword] = number
     starts = (numbers.get(keyword, 0) % settings.core_size for keyword in ("ORG", "END"))
     return code, next(filter(None, starts), 0), numbers.get("PIN")

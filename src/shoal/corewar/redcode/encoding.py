@@ -1,4 +1,4 @@
-"""The second pass: from an operand field to an instruction; default modifiers, and what ICWS'88 allows."""
+"""The second pass: from an operand field to an instruction; default modifiers and the limits of ICWS'88."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from shoal.corewar.redcode.report import Report, shown, similar
 from shoal.corewar.redcode.tokens import MODES, MODIFIERS, OPCODES, Symbols, resolved_tokens
 from shoal.corewar.settings import Settings
 
-Piece = tuple[str, str, str]
-"""(name, number, other), two of which are empty."""
+Piece = tuple[str, str, str]  # (name, number, other), two of which are empty
 
 _SINGLE_OPERAND = frozenset((Opcode.DAT, Opcode.JMP, Opcode.SPL, Opcode.NOP))
 _OPERATORS = frozenset(("&&", "||", *"+-*/%()<>=!"))
@@ -22,18 +21,17 @@ _WHOLE = frozenset((Opcode.MOV, Opcode.SEQ, Opcode.SNE, Opcode.CMP))
 _ARITHMETIC = frozenset((Opcode.ADD, Opcode.SUB, Opcode.MUL, Opcode.DIV, Opcode.MOD))
 _TO_B_FIELD = frozenset((Opcode.SLT, Opcode.LDP, Opcode.STP))
 
+# The opcodes of ICWS'88 with the modes that their A- and B-operand may have.
 MODES_88: dict[Opcode, tuple[str, str]] = {
     Opcode.DAT: ("#<", "#<"),
     **dict.fromkeys((Opcode.MOV, Opcode.ADD, Opcode.SUB, Opcode.CMP), ("#$@<", "$@<")),
     Opcode.SLT: ("#$@<", "#$@<"),
     **dict.fromkeys((Opcode.JMP, Opcode.JMZ, Opcode.JMN, Opcode.DJN, Opcode.SPL), ("$@<", "#$@<")),
 }
-"""The opcodes of ICWS'88 with the modes that their A- and B-operand may have."""
 
 
 def default_modifier(opcode: Opcode, a_mode: Mode, b_mode: Mode) -> Modifier:
-    """The modifier of an instruction that names none: ICWS'94's translation of '88 instructions, with
-    pMARS's choice for the later opcodes."""
+    """The modifier of an instruction that names none: ICWS'94's, and pMARS's for the later opcodes."""
     if opcode in (Opcode.DAT, Opcode.NOP):
         return Modifier.F
     if opcode in _WHOLE or opcode in _ARITHMETIC or opcode in _TO_B_FIELD:
@@ -47,7 +45,7 @@ def default_modifier(opcode: Opcode, a_mode: Mode, b_mode: Mode) -> Modifier:
 def _objection_88(
     opcode: Opcode, modifier: Modifier | None, a_mode: Mode, b_mode: Mode
 ) -> tuple[str, str] | None:
-    """Why ICWS'88 refuses an instruction, and the remedy; None when it is legal."""
+    """The reason for which ICWS'88 refuses an instruction, and the remedy; None when it is legal."""
     if opcode not in MODES_88:
         known = " ".join(known.name for known in MODES_88)
         return f"{opcode.name} is not part of ICWS'88", f"Use one of {known}."
@@ -60,12 +58,12 @@ def _objection_88(
     return None
 
 
-class _Unusable(Exception):
+class Unusable(Exception):
     """The statement at hand cannot be encoded: the problem is already in the report."""
 
 
 class Encoder:
-    """Turns statements into instructions and numbers; problems go to the report."""
+    """Turns statements into instructions and numbers. Raises Unusable once a problem is in the report."""
 
     def __init__(
         self, settings: Settings, symbols: Symbols, evaluator: Evaluator, report: Report, *, lenient: bool
@@ -79,24 +77,14 @@ class Encoder:
         self._pieces_left = limits.TOKENS
 
     def number(self, statement: Statement) -> int | None:
-        """The value behind ORG, PIN or END; None where there is none, or none that is usable."""
-        try:
-            if self._settings.standard == "88" and statement.keyword != "END":
-                message = f"{statement.keyword} is not part of ICWS'88"
-                raise self._unusable(statement, message, "Use 'END start' to say where execution begins.")
-            pieces = self._resolved(statement, absolute=True)
-            return self._value(statement, pieces) if pieces else None
-        except _Unusable:
-            return None
+        """The value behind ORG, PIN or END; None where there is none."""
+        if self._settings.standard == "88" and statement.keyword != "END":
+            message = f"{statement.keyword} is not part of ICWS'88"
+            raise self._unusable(statement, message, "Use 'END start' to say where execution begins.")
+        pieces = self._resolved(statement, absolute=True)
+        return self._value(statement, pieces) if pieces else None
 
-    def instruction(self, statement: Statement) -> Instruction | None:
-        """None when the statement is not usable."""
-        try:
-            return self._instruction(statement)
-        except _Unusable:
-            return None
-
-    def _instruction(self, statement: Statement) -> Instruction:
+    def instruction(self, statement: Statement) -> Instruction:
         opcode, size = OPCODES[statement.keyword], self._settings.core_size
         pieces = self._resolved(statement, absolute=False)
         modifier: Modifier | None = None
@@ -111,11 +99,11 @@ class Encoder:
         if not pieces and not (self._lenient and opcode in _SINGLE_OPERAND):
             raise self._unusable(statement, f"{statement.keyword} has no operand", _usage(opcode))
         operands = []
-        unusable: _Unusable | None = None
+        unusable: Unusable | None = None
         for operand, last in self._split(statement, pieces):
             try:
                 operands.append(self._operand(statement, operand, last))
-            except _Unusable as error:
+            except Unusable as error:
                 unusable = error  # the other operand may have a problem of its own
         if unusable:
             raise unusable
@@ -197,10 +185,10 @@ class Encoder:
                 "Put the EQU lines above the instructions that use them.",
             )
 
-    def _undefined(self, statement: Statement, name: str) -> _Unusable:
+    def _undefined(self, statement: Statement, name: str) -> Unusable:
         message = f"{shown(name)} is not defined"
         if self._report.repeats(statement.place.line, message):
-            return _Unusable()  # looking for a similar name takes time
+            return Unusable()  # looking for a similar name takes time
         close = similar(name, self._symbols.known())
         hint = f"Did you mean {shown(close)}? " if close else ""
         remedy = (
@@ -262,10 +250,10 @@ class Encoder:
         self._evaluator.remarks.clear()
         return value
 
-    def _unusable(self, statement: Statement, message: str, remedy: str, token: str = "") -> _Unusable:
+    def _unusable(self, statement: Statement, message: str, remedy: str, token: str = "") -> Unusable:
         """Records a problem; the caller raises the result."""
         self._report.problem(statement.place, message, remedy, token)
-        return _Unusable()
+        return Unusable()
 
 
 def _usage(opcode: Opcode) -> str:

@@ -123,10 +123,8 @@ class Expansion:
         self._report.warning(self._stream.place, message, remedy)
 
     def _no_instruction(self, token: Token) -> None:
-        """Something stands where an opcode should: mostly an opcode was misspelt and taken for a label.
-
-        Of the last two labels on a line, the one before a comma is rather an operand.
-        """
+        """Something stands where an opcode should: mostly an opcode was misspelt and taken for a label. Of
+        the last two labels on a line, the one before a comma is rather an operand."""
         before, last = self._symbols.pending[-2:-1], self._symbols.pending[-1:]
         if before and before[0].place.line is not self._stream.line:
             before = []
@@ -260,11 +258,9 @@ class Expansion:
         self, place: Place, limit: int, joint: str = "", *, used: int = 0, absolute: bool = False
     ) -> str | None:
         """The rest of the line, behind `joint`, with all known names replaced; None when it is not usable.
-
         White space between the tokens goes, except behind a name. Labels become distances from the
-        instruction, or addresses if `absolute`. More than `limit` characters, `used` ones among them,
-        are a problem.
-        """
+        instruction, or addresses if `absolute`. More than `limit` characters, `used` ones among them, are a
+        problem."""
         stream, symbols = self._stream, self._symbols
         parts = [joint] if joint else []
         length = used + len(joint)

@@ -1,16 +1,15 @@
 """Evaluating an operand: a small parser of its own, so that no source text is ever run as code.
 
-Numbers are 64-bit and wrap around; division and remainder round toward zero. From loosest to
-tightest: `||`, `&&`, the six comparisons (all equal), `+ -`, `* / %`, and the signs `+ - !`. Both
-sides of `&&` and `||` are always evaluated. A single letter that is not a label is a register, which
-`a=expression` sets wherever a value may stand. Registers are 0 at first, but s and w hold the number
-of warriors, since pMARS computes its score formula with them.
+Numbers are 64-bit and wrap around; division and remainder round toward zero. From loosest to tightest: `||`,
+`&&`, the six comparisons (all equal), `+ -`, `* / %`, and the signs `+ - !`. Both sides of `&&` and `||` are
+always evaluated. A single letter that is not a label is a register, which `a=expression` sets wherever a
+value may stand. Registers are 0 at first, but s and w hold the number of warriors, as in pMARS.
 
-Operators are grouped as pMARS groups them, because the published warriors were tuned with it: from
-left to right, but once a tighter operator follows, its result takes in what follows as well, up to an
-operator that is looser than the one before. So `10-2-1` is 7, and `10-2*3-1` is `10-(2*3-1)`, that
-is 5. Where pMARS loses its way on such a return and refuses, so does this evaluator. A single `=`
-that sets no register swallows the next character and compares: `8000=8000` is `8000==000`.
+Operators are grouped as pMARS groups them, because the published warriors were tuned with it: from left to
+right, but once a tighter operator follows, its result takes in the rest as well, up to an operator that is
+looser than the one before. So `10-2-1` is 7, and `10-2*3-1` is `10-(2*3-1)`, that is 5. Where pMARS loses
+its way on such a return and refuses, so does this evaluator. A single `=` that sets no register swallows the
+next character and compares: `8000=8000` is `8000==000`.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _AS_MANY = "Write as many ')' as there are '('."
 
 
 class ExpressionError(Exception):
-    """The text is not an expression; the message says why, `remedy` what to do."""
+    """The text is not an expression, for the reason in the message; `remedy` is the advice."""
 
     def __init__(self, message: str, remedy: str) -> None:
         super().__init__(message)
@@ -55,10 +54,7 @@ _PRECEDENCE = {sign: precedence for sign, (precedence, _) in _OPERATORS.items()}
 
 
 class Evaluator:
-    """Evaluates expressions that share one set of registers.
-
-    `remarks` are pairs: what is odd in an expression although it has a value, and the remedy.
-    """
+    """Evaluates expressions with one set of registers. `remarks` are pairs of an oddity and a remedy."""
 
     def __init__(self, warriors: int = 1) -> None:
         self.registers: dict[str, int] = {"s": warriors, "w": warriors}
@@ -101,7 +97,7 @@ class Evaluator:
             if sign == "=" and tokens and not tokens[-1][1]:
                 sign = "=="
                 position += 1
-                message = "a single '=' compares with what follows the next character"
+                message = "a single '=' compares with the text behind the next character"
                 self.remarks.append((message, "Write '==' to compare."))
             tokens.append((number, register, sign))
         return tokens

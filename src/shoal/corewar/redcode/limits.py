@@ -1,7 +1,6 @@
-"""What assembling one source may cost. A source that needs more is refused, so that nobody waits for it.
+"""The most that assembling one source may cost: the worst one ends within about a second.
 
-The first three are pMARS's own limits: a program accepted here is accepted on every hill. The others bound
-time and memory: the worst source ends within about a second.
+The first three are pMARS's own limits: a program accepted here is accepted on every hill.
 """
 
 LINE_LENGTH = 255  # characters of a source line; the rest is read as further lines, as on the hills

@@ -9,12 +9,10 @@ from shoal.corewar.warrior import Warrior
 
 
 def listing(warrior: Warrior, *, standard: Standard = "94") -> str:
-    """The load file exactly as pMARS prints it; with "88" as it does under ICWS'88 rules.
-
-    The form has no place for a PIN nor for a start outside of the program, and pMARS itself refuses
-    the header line when it reads it again: `assemble` understands it. `disassemble` keeps everything.
-    Line breaks and zero bytes in a name, which no source can give it, become spaces.
-    """
+    """The load file exactly as pMARS prints it; with "88" as it does under ICWS'88 rules. The form has no
+    place for a PIN nor for a start outside of the program, and pMARS itself refuses the header line when it
+    reads it again: `assemble` understands it. `disassemble` keeps everything. Line breaks and zero bytes in a
+    name, which no source can give it, become spaces."""
     name, author = _one_line(warrior.name), _one_line(warrior.author)
     lines = [f'Program "{name}" (length {len(warrior)}) by "{author}"', ""]
     starts_inside = warrior.start < len(warrior)
@@ -27,13 +25,10 @@ def listing(warrior: Warrior, *, standard: Standard = "94") -> str:
 
 
 def disassemble(warrior: Warrior) -> str:
-    """A source of the warrior that every '94 assembler takes.
-
-    Assembling it under a core of the same size gives an equal warrior, provided that name, author and
-    strategy are text that a comment line can hold: not empty, no line breaks or zero bytes, no space
-    in front, no backslash at the end (it would join the next line, so a space follows it), and at most
-    240 bytes.
-    """
+    """A source of the warrior that every '94 assembler takes. Assembling it under a core of the same size
+    gives an equal warrior, provided that name, author and strategy are text that a comment line can hold: not
+    empty, no line breaks or zero bytes, no space in front, no backslash at the end (it would join the next
+    line, so a space follows it), and at most 240 bytes."""
     lines = [";redcode-94", f";name {_comment(warrior.name)}", f";author {_comment(warrior.author)}"]
     lines += [f";strategy {_comment(line)}" for line in warrior.strategy.split("\n") if warrior.strategy]
     lines.append(f";assert CORESIZE == {warrior.core_size}")

@@ -1,8 +1,7 @@
 """From bytes to lines of code: comments, information lines, and the markers around a program.
 
-Text before a `;redcode` line is ignored, a second `;redcode` line ends the source. `;name`, `;author`
-and `;strategy` count wherever they stand. Any bytes can be read: the text is handled byte by byte
-(each byte one character), and shown as UTF-8 again where it is UTF-8.
+Text before a `;redcode` line is ignored, a second `;redcode` line ends the source. Any bytes can be read:
+each byte is one character, shown as UTF-8 again where it is UTF-8.
 """
 
 from __future__ import annotations
@@ -24,11 +23,8 @@ _LISTING_HEADER = re.compile(r'Program "(.*)" \(length [0-9]+\) by "(.*)"[ \t]*\
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of code or an assertion, without its comment.
-
-    `source` is the physical line (the first one if lines were joined), `offset` the column (from 0) at
-    which `text` begins in it.
-    """
+    """A line of code or an assertion, without its comment. `source` is the physical line (the first one if
+    lines were joined), `offset` the column (from 0) at which `text` begins in it."""
 
     number: int
     text: str
@@ -67,11 +63,8 @@ def as_characters(source: str | bytes) -> str:
 
 
 def read(text: str, *, split_long_lines: bool = True) -> Source:
-    """The code and the information lines of a source.
-
-    The header of a listing (`Program "name" (length n) by "author"`) is understood in the first line, so
-    that a listing can be assembled again.
-    """
+    """The code and the information lines of a source. The header of a listing (`Program "name" (length n) by
+    "author"`) is understood in the first line, so that a listing can be assembled again."""
     source = Source()
     markers = header_line = 0
     beginning = True

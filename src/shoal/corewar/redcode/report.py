@@ -10,8 +10,7 @@ from shoal.corewar.redcode.limits import LINE_LENGTH, PROBLEMS, REPEATED_PROBLEM
 from shoal.corewar.redcode.reader import Line, Place, readable
 from shoal.errors import AssemblyError, Problem
 
-SHOWN = 100
-"""Characters of a source line, of a name or of a number that are repeated in a report."""
+SHOWN = 100  # most characters of a source line, a name or a number in a report
 
 
 class Abort(Exception):
@@ -75,7 +74,7 @@ class Report:
 
 
 def _token_place(place: Place, token: str) -> Place:
-    """Where `token` stands from `place` on, as a whole word if it is one; else `place`."""
+    """The place of `token` from `place` on, as a whole word if it is one; else `place`."""
     line, column = place
     pattern = re.escape(token)
     if token[:1].isascii() and (token[:1].isalpha() or token[:1] == "_"):

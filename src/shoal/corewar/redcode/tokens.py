@@ -16,15 +16,12 @@ OPCODES = {opcode.name: opcode for opcode in Opcode}
 MODIFIERS = {modifier.name: modifier for modifier in Modifier}
 MODES = {mode.symbol: mode for mode in Mode}
 KEYWORDS = OPCODES.keys() | {"EQU", "FOR", "ROF", "ORG", "END", "PIN"}
-REFERENCE_VERSION = 92
-"""Value of VERSION: the release of pMARS whose language this is, times 100."""
+REFERENCE_VERSION = 92  # value of VERSION: the release of pMARS whose language this is, times 100
 
 
 class Token(NamedTuple):
-    """A piece of a line. `name` is empty unless it is a name; names joined by `&` are one token.
-
-    `spaced` says that white space follows, `column` counts from 0 within the line's text.
-    """
+    """A piece of a line. `name` is empty unless it is a name; names joined by `&` are one token. `spaced`
+    says that white space follows, `column` counts from 0 within the line's text."""
 
     text: str
     name: str
@@ -37,8 +34,7 @@ class Token(NamedTuple):
         return self.text[len(self.name) :] if self.name else ""
 
 
-GAP = Token(" ", "", False, 0)
-"""Stands where a substituted name was followed by white space."""
+GAP = Token(" ", "", False, 0)  # stands where a substituted name was followed by white space
 
 _NAME = "[A-Za-z_][A-Za-z0-9_]*"
 _TOKEN = re.compile(rf"[ \t\f\v]*(?:(({_NAME}(?:&{_NAME})*):?)|([0-9]+|&&|[^ \t\f\v]))([ \t\f\v]*)")
@@ -58,8 +54,7 @@ def resolved_tokens(text: str) -> list[tuple[str, str, str]]:
     return _RESOLVED_TOKEN.findall(text)
 
 
-Text = list[list[Token]]
-"""The lines that an EQU stands for."""
+Text = list[list[Token]]  # the lines that an EQU stands for
 
 
 class Label(NamedTuple):
@@ -68,10 +63,8 @@ class Label(NamedTuple):
 
 
 class Symbols:
-    """`labels` are addresses, `texts` the lines of EQUs, `values` constants and FOR counters.
-
-    `pending` labels name nothing yet: they wait for the next instruction, EQU or FOR.
-    """
+    """`labels` are addresses, `texts` the lines of EQUs, `values` constants and FOR counters. `pending`
+    labels name nothing yet: they wait for the next instruction, EQU or FOR."""
 
     def __init__(self, settings: Settings, *, warriors: int, rounds: int) -> None:
         self.labels: dict[str, int] = {}
@@ -108,8 +101,7 @@ class Symbols:
         return [*self.labels, *self.texts, *self.values]
 
 
-_UNREAD: list[Token] = []
-"""Stands for a line of the program that was not cut into tokens yet."""
+_UNREAD: list[Token] = []  # stands for a line of the program that was not cut into tokens yet
 
 
 @dataclass(slots=True)
@@ -123,17 +115,13 @@ class _Frame:
     spaced: bool = False
 
 
-Mark = tuple[tuple[Text, int, str, bool], ...]
-"""The end of a line, to which a FOR loop returns."""
+Mark = tuple[tuple[Text, int, str, bool], ...]  # the end of a line, to which a FOR loop returns
 
 
 class Stream:
-    """The lines of a program with its EQU texts spliced in: call `advance`, then `token` until it is None.
-
-    A text of several lines splits the line that uses it: the text's first line continues the part before the
-    name, and the part behind the name continues the text's last line. Every line and token is counted against
-    the budget, so reading ends whatever the source is.
-    """
+    """The lines of a program with its EQU texts spliced in: call `advance`, then `token` until it is None. A
+    text of several lines splits the line that uses it, around the name. Every line and token is counted
+    against the budget, so reading ends whatever the source is."""
 
     def __init__(self, lines: list[Line], report: Report) -> None:
         self._source = lines
@@ -231,7 +219,7 @@ class Stream:
         return True
 
     def mark(self) -> Mark:
-        """Where the stream stands, at the end of a logical line."""
+        """The place of the stream, at the end of a logical line."""
         self._charge(len(self._frames) - 1)
         return tuple((frame.lines, frame.line, frame.name, frame.spaced) for frame in self._frames)
 

@@ -22,7 +22,7 @@ export class BudgetView {
     fill(this.main,
       element("h1", {}, "Budget"),
       element("p", { class: "soft" }, "A request reserves the most that it may cost. Its real cost is settled once its turn begins."),
-      rows.length ? table("Budget by node", ["node", "measure", "spent", "reserved", "budget", "used", "over what was reserved"], rows, [0, 1, 5])
+      rows.length ? table("Budget by node", ["node", "measure", "spent", "reserved", "budget", "used", "over the reserve"], rows, [0, 1, 5])
         : element("p", { class: "empty" }, "Nothing was spent yet."),
       element("h2", {}, "Along the run"),
       element("div", { class: "charts" }, charts(nodes, "turn", true)),

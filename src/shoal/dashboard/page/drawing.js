@@ -20,12 +20,8 @@ export function category(index) {
   return CATEGORIES[index % CATEGORIES.length];
 }
 
-function seriesColour(index) {
-  return `var(--series-${(index % 8) + 1})`;
-}
-
-function seriesDashes(index) {
-  return DASHES[index % DASHES.length] || null;
+function look(index) {
+  return { class: "curve", stroke: `var(--series-${(index % 8) + 1})`, "stroke-dasharray": DASHES[index % DASHES.length] || null };
 }
 
 export function letter(index) {
@@ -41,12 +37,7 @@ export function readable(colour) {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.2 ? "#000000" : "#ffffff";
 }
 
-const WIDTH = 420;
-const HEIGHT = 210;
-const LEFT = 46;
-const RIGHT = 10;
-const TOP = 8;
-const BOTTOM = 36;
+const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [420, 210, 46, 10, 8, 36];
 
 // `lines` are {name, index, points: [x, y, x, y …], tip: [x, y] or null}; nothing to show is null.
 function chart(title, horizontal, lines) {
@@ -54,15 +45,8 @@ function chart(title, horizontal, lines) {
     .filter((line) => line.all.length);
   if (!shown.length) return null;
   const range = (offset) => {
-    let low = Infinity;
-    let high = -Infinity;
-    for (const line of shown) {
-      for (let index = offset; index < line.all.length; index += 2) {
-        low = Math.min(low, line.all[index]);
-        high = Math.max(high, line.all[index]);
-      }
-    }
-    return [low, high];
+    const values = shown.flatMap((line) => line.all.filter((_, index) => index % 2 === offset));
+    return [values.reduce((one, other) => Math.min(one, other)), values.reduce((one, other) => Math.max(one, other))];
   };
   const across = ticks(...range(0), 5);
   const upward = ticks(...range(1), 5);
@@ -75,33 +59,23 @@ function chart(title, horizontal, lines) {
   const below = across.map((value, index) => drawn("text", {
     x: x(value), y: HEIGHT - BOTTOM + 16, "text-anchor": index === across.length - 1 ? "end" : "middle",
   }, tickText(value)));
-  const curves = shown.map((line) => drawn("path", {
-    class: "curve", d: path(line.all, x, y), stroke: seriesColour(line.index), "stroke-dasharray": seriesDashes(line.index),
-  }));
+  const curves = shown.map((line) => drawn("path", { ...look(line.index), d: path(line.all, x, y) }));
   const dots = shown.filter((line) => line.all.length === 2).map((line) => drawn("circle", {
-    cx: x(line.all[0]), cy: y(line.all[1]), r: 3, fill: seriesColour(line.index),
+    cx: x(line.all[0]), cy: y(line.all[1]), r: 3, fill: look(line.index).stroke,
   }));
   const name = drawn("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 4, "text-anchor": "middle" }, horizontal);
   return element("figure", {},
     element("figcaption", {}, title),
     drawn("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${title} by ${horizontal}` },
       marks, below, curves, dots, name),
-    element("ul", { class: "legend" }, shown.map((line) => element("li", {}, sample(line.index),
+    element("ul", { class: "legend" }, shown.map((line) => element("li", {},
+      drawn("svg", { viewBox: "0 0 26 8", "aria-hidden": "true" }, drawn("path", { ...look(line.index), d: "M0 4H26" })),
       `${line.name}: ${number(line.all.at(-1))}`))));
 }
 
-function sample(index) {
-  return drawn("svg", { viewBox: "0 0 26 8", "aria-hidden": "true" }, drawn("path", {
-    class: "curve", d: "M0 4H26", stroke: seriesColour(index), "stroke-dasharray": seriesDashes(index),
-  }));
-}
-
 function path(points, x, y) {
-  let text = "";
-  for (let index = 0; index < points.length; index += 2) {
-    text += `${index ? "L" : "M"}${x(points[index]).toFixed(1)} ${y(points[index + 1]).toFixed(1)}`;
-  }
-  return text;
+  const places = points.map((value, index) => (index % 2 ? y(value) : x(value)).toFixed(1));
+  return places.map((place, index) => `${index % 2 ? " " : index ? "L" : "M"}${place}`).join("");
 }
 
 // Round numbers from below `low` to above `high`, evenly spaced.

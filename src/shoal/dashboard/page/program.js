@@ -1,4 +1,4 @@
-// One program: where it came from, its source, its ancestors, and what changed between them.
+// One program: its origin, its source, its ancestors, and the changes between them.
 import { element, number } from "./elements.js";
 
 export class ProgramPanel {
@@ -14,7 +14,7 @@ export class ProgramPanel {
     this.digest = null;
     this.panel.replaceChildren(
       element("h2", {}, "No cell chosen"),
-      element("p", { class: "soft" }, `Choose a filled cell to see its ${about.words.program} and where it came from.`),
+      element("p", { class: "soft" }, `Choose a filled cell to see its ${about.words.program} and its origin.`),
     );
   }
 
@@ -76,9 +76,7 @@ export class ProgramPanel {
   }
 }
 
-// The changes between two texts, line by line; bounded, as the texts come from anywhere.
-
-const MOST_LINES = 600;
+const MOST_LINES = 600; // as texts come from anywhere
 
 // Rows of ["same" | "added" | "removed", line]; null if the texts are too long to be compared.
 function difference(before, after) {
@@ -95,20 +93,14 @@ function difference(before, after) {
     }
   }
   const rows = [];
-  let i = 0;
-  let j = 0;
+  let [i, j] = [0, 0];
   while (i < old.length || j < fresh.length) {
     if (i < old.length && j < fresh.length && old[i] === fresh[j]) {
-      rows.push(["same", old[i]]);
-      i += 1;
+      rows.push(["same", old[i++]]);
       j += 1;
     } else if (j >= fresh.length || (i < old.length && common[(i + 1) * width + j] >= common[i * width + j + 1])) {
-      rows.push(["removed", old[i]]);
-      i += 1;
-    } else {
-      rows.push(["added", fresh[j]]);
-      j += 1;
-    }
+      rows.push(["removed", old[i++]]);
+    } else rows.push(["added", fresh[j++]]);
   }
   return rows;
 }

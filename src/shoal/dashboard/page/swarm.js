@@ -22,7 +22,7 @@ export class SwarmView {
       element("h2", {}, "Items"),
       this.items(nodes),
       this.accounts(nodes),
-      element("h2", {}, "What happened last"),
+      element("h2", {}, "Last events"),
       this.events(nodes),
     );
     [...this.main.querySelectorAll(".wide, .events")].forEach((one, index) => {
@@ -72,7 +72,7 @@ export class SwarmView {
     })]);
     return [
       table("Items used of items arrived, by receiver and author", ["receiver ↓   author →", ...named.map(([name]) => name)], rows),
-      element("p", { class: "hint" }, "Items used of items that arrived. Authors are matched to nodes by what they wrote."),
+      element("p", { class: "hint" }, "Items used of items that arrived. Authors are matched to nodes by their items."),
     ];
   }
 
@@ -94,7 +94,7 @@ export class SwarmView {
     ]));
     if (!rows.length) return null;
     return [
-      element("h2", {}, "Accounts: what each author was worth"),
+      element("h2", {}, "Accounts: the worth of each author"),
       table("Accounts", ["kept by", "author", "received", "verified", "used", "useful", "rejected"], rows.slice(0, 200), [0, 1, 6]),
     ];
   }

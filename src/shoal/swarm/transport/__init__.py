@@ -11,17 +11,10 @@ from pathlib import Path
 
 from shoal.errors import ConfigError
 from shoal.swarm.transport.addresses import Address, parse_address
-from shoal.swarm.transport.base import MOST_MESSAGE_BYTES, Transport, TransportStats
+from shoal.swarm.transport.base import Transport
 from shoal.swarm.transport.tls import TlsFiles
 
-__all__ = [
-    "MOST_MESSAGE_BYTES",
-    "TlsFiles",
-    "Transport",
-    "TransportStats",
-    "check_transport",
-    "open_transport",
-]
+__all__ = ["TlsFiles", "Transport", "check_transport", "node_address", "open_transport"]
 
 
 def check_transport(
@@ -41,10 +34,8 @@ def check_transport(
         for text in (*listen, *join, *advertise):
             node_address(text, tls)
     else:
-        known = (
-            "the memory transport exists inside one process only" if name == "memory" else "it is not known"
-        )
-        raise ConfigError(f'transport "{name}": {known}; use "zenoh" or "nats"')
+        fault = "it exists inside one process only" if name == "memory" else "it is not known"
+        raise ConfigError(f'transport "{name}": {fault}; use "zenoh" or "nats"')
 
 
 def open_transport(
@@ -61,14 +52,10 @@ def open_transport(
 ) -> Transport:
     """Opens this node's access to a swarm over an engine, "zenoh" or "nats".
 
-    - Without `listen` and `join`, Zenoh nodes of one user on one machine find each other by themselves, in
-      the user's runtime folder or in `runtime`.
-    - `listen` are addresses where others can reach this node, `join` addresses of some nodes of the swarm. A
-      node that only joins dials out and needs no open port. `advertise` are the addresses that others are
-      told to dial if they differ from `listen` (a public name, a forwarded port).
-    - For "nats", `join` are the servers.
-    - With `tls`, every connection is mutual TLS and nothing else is dialled or accepted.
-
+    Zenoh nodes without `listen` and `join` find each other on one machine, in the user's runtime folder or in
+    `runtime`. Others can reach this node at `listen`, or at `advertise` where that differs (a public name, a
+    forwarded port); `join` are addresses of some nodes, or of NATS servers. A node that only joins dials out
+    and needs no open port. With `tls`, every connection is mutual TLS and nothing else is accepted.
     Raises ConfigError if something cannot work as given and PeerError if the engine cannot start.
     """
     check_transport(name, listen=listen, join=join, advertise=advertise, tls=tls)

@@ -4,8 +4,7 @@
     unixsock-stream/PATH  unix/PATH              a Shoal node on this machine
     nats://host:port                             a NATS server
 
-Parsing is strict: an address may come from a stranger's beacon, and a Zenoh endpoint may carry options after
-`?` and `#`.
+Parsing is strict: an address may come from a stranger, and a Zenoh endpoint may carry options after `?`, `#`.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ Scheme = Literal["tcp", "tls", "unixsock-stream", "nats"]
 
 DEFAULT_PORT = 7447
 NATS_PORT = 4222
-MOST_SOCKET_PATH_BYTES = 107
-"""The longest path of a Unix socket that the kernel takes (108 with the final zero)."""
+MOST_SOCKET_PATH_BYTES = 107  # the kernel's limit (108 with the final zero)
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\]")
 _PATH = re.compile(r"/[^\x00-\x1f?#;]+")
@@ -53,8 +51,7 @@ class Address:
 
 
 def parse_address(text: str, *, secure: bool = False) -> Address:
-    """Parses an address; `secure` says whether host:port is short for tls/ instead of tcp/. A ConfigError
-    says what was found and what to write instead."""
+    """Parses an address; `secure` says whether host:port is short for tls/ instead of tcp/."""
     text = text.strip()
     if text.startswith("nats://"):
         return _parse_nats(text)

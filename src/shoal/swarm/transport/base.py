@@ -1,11 +1,8 @@
 """The transport protocol: it moves bytes between nodes, best effort, and never blocks its caller.
 
 A message may be lost, delayed, duplicated or reordered, and it may arrive under a wrong topic: the receiver
-decides by its content alone. Signatures, repair and quotas are the same above every transport, and one
-contract test-suite holds for all transports.
-
-A topic is a few words with slashes between them, e.g. "log/3", "latest/0", "beacon/3", "to/<node id>". Only
-one node subscribes to a "to/…" topic, so a message there is directed to that node.
+decides by its content alone. A topic is a few words with slashes between them, e.g. "log/3", "beacon/3",
+"to/<node id>". Only one node subscribes to a "to/…" topic, so a message there is directed to that node.
 """
 
 from __future__ import annotations
@@ -16,8 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-MOST_MESSAGE_BYTES = 1 << 20
-"""`publish` refuses larger messages, and larger ones that arrive are dropped."""
+MOST_MESSAGE_BYTES = 1 << 20  # `publish` refuses larger messages, and larger ones that arrive are dropped
 
 _TOPIC = re.compile(r"[A-Za-z0-9_-]{1,64}(?:/[A-Za-z0-9_-]{1,64}){0,7}")
 
@@ -28,9 +24,8 @@ def is_topic(topic: str) -> bool:
 
 
 def short_hash(text: str) -> str:
-    """16 hexadecimal digits that stand for `text` in an engine's keys and in file names. People may name a
-    swarm as they like, but engines give a meaning to `*`, `.`, `/`, `$` and spaces, and the path of a Unix
-    socket is short."""
+    """16 hexadecimal digits that stand for `text` in keys of engines, where `*`, `.`, `/`, `$` and spaces
+    have a meaning, and in the paths of Unix sockets, which are short."""
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
@@ -62,13 +57,11 @@ class Transport(Protocol):
         """Addresses at which others can reach this node, for its beacon; empty if it has none."""
 
     def meet(self, neighbours: Sequence[str]) -> None:
-        """Takes endpoints of present nodes, to draw neighbours from next time: a node that joined by one
-        address finds its place among them. Transports without neighbours do nothing."""
+        """Takes endpoints of present nodes, to draw neighbours from next time."""
 
     def reopen(self, neighbours: Sequence[str]) -> None:
-        """Starts to close and open the connection anew, with neighbours drawn from these endpoints (empty:
-        as before). Returns at once; messages published meanwhile may be lost. This cures half-dead
-        connections; transports that cannot have them do nothing."""
+        """Starts to close and open the connection anew, with neighbours drawn from these endpoints (empty: as
+        before), and returns at once. Transports that cannot be half dead do nothing."""
 
     def stats(self) -> TransportStats: ...
 

@@ -1,8 +1,7 @@
 """Certificates for a swarm with TLS: its private authority, and a certificate and key for each node.
 
-All keys are ed25519. The authority's key is needed only to issue certificates; a node gets the authority's
-certificate and its own pair. Guarantee: private keys have mode 0600 from the moment they exist, and no file
-is ever overwritten.
+All keys are ed25519. The authority's key is needed only to issue certificates. Guarantee: private keys have
+mode 0600 from the moment they exist, and no file is ever overwritten.
 """
 
 from __future__ import annotations
@@ -29,8 +28,7 @@ from shoal.errors import ConfigError
 from shoal.swarm.transport.tls import TlsFiles
 
 AUTHORITY = "authority"
-CLOCK_SKEW = datetime.timedelta(hours=1)
-"""New certificates are valid from this long ago, because clocks of other machines differ."""
+CLOCK_SKEW = datetime.timedelta(hours=1)  # a certificate is valid from this long ago: clocks differ
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -79,9 +77,8 @@ def create_authority(folder: Path, name: str = "shoal swarm", days: int = 3650) 
 def issue_certificate(
     authority: Path, folder: Path, name: str, hosts: Sequence[str] = (), days: int = 365
 ) -> TlsFiles:
-    """Makes `folder`/`name`.pem and `folder`/`name`.key, signed by the authority whose key lies beside its
-    certificate. `hosts` are the names and IP addresses at which the node listens; none if it only dials
-    out."""
+    """Makes `folder`/`name`.pem and .key, signed by the authority whose key lies beside its certificate.
+    `hosts` are the names and IP addresses at which the node listens; none if it only dials out."""
     try:
         authority_key = load_pem_private_key(authority.with_suffix(".key").read_bytes(), password=None)
         issuer = x509.load_pem_x509_certificate(authority.read_bytes()).subject
@@ -137,16 +134,12 @@ def _builder(
 
 
 def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    never = "content_commitment key_encipherment data_encipherment key_agreement encipher_only decipher_only"
     return x509.KeyUsage(
         digital_signature=not signs_certificates,
         key_cert_sign=signs_certificates,
         crl_sign=signs_certificates,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
+        **dict.fromkeys(never.split(), False),
     )
 
 

@@ -1,12 +1,9 @@
 """Neighbours on one machine: Unix sockets in a private folder, nothing to start and no port.
 
-Every node of a swarm owns two files in `<runtime folder>/shoal/<swarm>/` (mode 0700):
-
-    <node>.node   locked (flock) for as long as the process lives; says "router" or "client"
-    <node>.sock   where a router listens
-
-The kernel drops the lock of a process that dies, also by kill -9, and keeps that of a frozen one. So a node
-that draws neighbours removes the files of the dead and never those of the living. Nodes join one at a time
+Every node of a swarm owns two files in `<runtime folder>/shoal/<swarm>/` (mode 0700): `<node>.node`, locked
+(flock) for as long as the process lives, says "router" or "client"; at `<node>.sock` a router listens. The
+kernel drops the lock of a process that dies, also by kill -9, and keeps that of a frozen one. So a node that
+draws neighbours removes the files of the dead and never those of the living. Nodes join one at a time
 (`.guard`), so that of two that start together the second sees the first.
 """
 
@@ -27,12 +24,9 @@ from shoal.swarm.transport.addresses import MOST_SOCKET_PATH_BYTES
 from shoal.swarm.transport.base import short_hash
 from shoal.swarm.transport.neighbours import CLIENT_ENDPOINTS, LINKS, Draw
 
-MOST_ROUTERS = 32
-"""Further nodes are clients: above about 64 routers the exchange of link states takes the machine."""
-GUARD_SECONDS = 2.0
-"""How long a node waits for its turn to join. A process frozen in its turn must not keep others out."""
-CLAIM_SECONDS = 3.0
-"""How long a node waits for a predecessor with the same node id to end."""
+MOST_ROUTERS = 32  # others are clients: above about 64 routers, link states take up the machine
+GUARD_SECONDS = 2.0  # how long a node waits to join: a process frozen in its turn must not keep it out
+CLAIM_SECONDS = 3.0  # how long a node waits for a predecessor with the same node id to end
 
 
 class LocalNeighbours:

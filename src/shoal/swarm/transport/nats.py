@@ -1,7 +1,6 @@
-"""The swarm over NATS: for operators who run a server, or a cluster of them.
+"""The swarm over NATS: for operators who run a server, or a cluster of them. It reconnects for ever.
 
-The client is asyncio, in a thread; between it and the node lie the same two bounded queues as for Zenoh. It
-reconnects for ever. A connection to a server is whole or gone, never half-dead, so `reopen` does nothing.
+The client is asyncio, in a thread. A connection to a server is whole or gone, so `reopen` does nothing.
 """
 
 from __future__ import annotations
@@ -30,14 +29,10 @@ if TYPE_CHECKING:
 CLOSE_SECONDS = 3.0
 CONNECT_SECONDS = 2
 RECONNECT_SECONDS = 1
-PING_SECONDS = 5
-"""A server that leaves two pings unanswered is given up: a cut is noticed after 10 to 15 seconds."""
-READY_SECONDS = 2.0
-"""How long the constructor waits for the first connection; afterwards dialling goes on in the background."""
-BUFFERED_BYTES = 4 << 20
-"""The most that the client keeps for a server that is away."""
-LOOK_SECONDS = 5.0
-"""Between two checks that the client still exists."""
+PING_SECONDS = 5  # two unanswered pings: the server is given up, so a cut is noticed in 10 to 15 s
+READY_SECONDS = 2.0  # how long the constructor waits for a connection; then it is dialled in the background
+BUFFERED_BYTES = 4 << 20  # the most that the client keeps for a server that is away
+LOOK_SECONDS = 5.0  # between two checks that the client still exists
 SEND_AT_ONCE = 64
 
 

@@ -1,10 +1,7 @@
-"""Neighbours: the other nodes that a node connects to.
+"""Neighbours: the other nodes that a node connects to, on the network. `local.py` has those on one machine.
 
 Every node keeps a few links to randomly drawn others; the engine routes over them. A running session takes no
 new endpoints, so a draw holds until the session is opened anew.
-
-`NetworkNeighbours` draws among the addresses that it was told to join and those that it learnt since.
-`local.py` has the neighbours on one machine.
 """
 
 from __future__ import annotations
@@ -21,19 +18,16 @@ from typing import Literal, Protocol
 from shoal.errors import ConfigError
 from shoal.swarm.transport.addresses import Address, parse_address
 
-LINKS = 4
-"""Links that a router dials: if a third of the nodes die, the rest still reach each other."""
-CLIENT_ENDPOINTS = 3
-"""Endpoints of a client, which uses one of them at a time."""
+LINKS = 4  # links that a router dials: if a third of the nodes die, the rest still reach each other
+CLIENT_ENDPOINTS = 3  # endpoints of a client, which uses one of them at a time
 MOST_REMEMBERED = 256
 PORT_SECONDS = 3.0
-LISTEN_FIRST_SECONDS = (2.5, 4.0)
-"""How long a node that knows too few addresses to draw from stays a client, to hear of more."""
+LISTEN_FIRST_SECONDS = (2.5, 4.0)  # how long a node that knows few addresses is a client, to hear of more
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """How to open a session: routers forward for others, clients hold one link to one of `connect`.
+    """The plan of a session: routers forward for others, clients hold one link to one of `connect`.
     A draw with `until` is temporary: it ends at that `time.monotonic()`."""
 
     mode: Literal["router", "client"]
@@ -43,7 +37,7 @@ class Draw:
 
 
 class Neighbours(Protocol):
-    """Where a node listens and whom it dials."""
+    """The place where a node listens, and the nodes that it dials."""
 
     def draw(self) -> Draw:
         """New neighbours, for opening a session."""
@@ -55,22 +49,18 @@ class Neighbours(Protocol):
         """Whether another draw could lead to a node that `draw` does not name."""
 
     def endpoints(self) -> Sequence[str]:
-        """Where others can reach this node."""
+        """The addresses at which others can reach this node."""
 
     def leave(self) -> None:
         """Gives up this node's place."""
 
 
 class NetworkNeighbours:
-    """Neighbours by TCP or TLS address. A node without `listen` only dials out, as behind a NAT.
-
-    Nodes that join by one or two addresses would make a star of the swarm. So such a node first comes as a
-    client, hears the addresses of others, and then joins as a router with neighbours drawn among them. (A
-    router that changes its neighbours later would disturb everybody's routes.)
-
-    Learnt addresses come from strangers: only those of the scheme in use are taken (with TLS on, nothing can
-    lead to a plain connection) and a bounded number is remembered. Safe to use from two threads.
-    """
+    """Neighbours by TCP or TLS address. A node without `listen` only dials out, as behind a NAT. Nodes that
+    join by one or two addresses would make a star of the swarm, so such a node first comes as a client, hears
+    the addresses of others, and then joins as a router with neighbours drawn among them. Learnt addresses
+    come from strangers: a bounded number of the scheme in use is taken, so that with TLS on nothing can lead
+    to a plain connection. Safe to use from two threads."""
 
     def __init__(
         self,
@@ -166,8 +156,7 @@ def _free(address: Address) -> Address:
 
 
 def _reachable(listen: Sequence[Address], join: Sequence[Address]) -> list[Address]:
-    """The addresses to tell others. "Every interface" becomes the one that this machine uses towards the
-    swarm."""
+    """The addresses to tell others; "every interface" becomes the one towards the swarm."""
     reachable = []
     for address in listen:
         if address.is_wildcard:

@@ -1,11 +1,8 @@
 """The two bounded queues between a node's thread and an engine's threads, and the calls that use them.
 
-Both are bounded by messages and by bytes, so neither a burst of small messages nor a few large ones can grow
-a node. A full incoming queue drops its *oldest* message (newer experience is worth more, and repair fetches
-the rest); a full outgoing queue refuses the *newest* (its sender still holds it).
-
-Their locks are held for a few instructions and never around a call into an engine, so an engine's callback
-may take them at any time.
+Both are bounded by messages and by bytes. A full incoming queue drops its *oldest* message (newer experience
+is worth more, and repair fetches the rest); a full outgoing queue refuses the *newest*, which the sender
+still holds. Their locks are never held around a call into an engine, so callbacks may take them at any time.
 """
 
 from __future__ import annotations
@@ -131,14 +128,8 @@ class QueuedTransport:
         return self._incoming.take(limit)
 
     def stats(self) -> TransportStats:
-        return TransportStats(
-            published=self._published,
-            refused=self._refused,
-            arrived=self._incoming.arrived,
-            overflowed=self._incoming.overflowed,
-            reopened=self._reopened,
-            lost=self._lost,
-        )
+        arrived, overflowed = self._incoming.arrived, self._incoming.overflowed
+        return TransportStats(self._published, self._refused, arrived, overflowed, self._reopened, self._lost)
 
     def _notify(self) -> None:
         raise NotImplementedError

@@ -1,7 +1,6 @@
 """Mutual TLS: every node shows a certificate of the swarm's own authority, and asks for one.
 
-A certificate admits to the network and no more: a frame's signature proves who wrote it. `certificates.py`
-makes the files.
+A certificate admits to the network and no more: a frame's signature proves who wrote it.
 """
 
 from __future__ import annotations
@@ -28,8 +27,7 @@ class TlsFiles:
     key: Path
 
     def check(self) -> Certificate:
-        """The node's certificate. Raises ConfigError if a file is missing, unreadable or not what it should
-        be, or if the three do not belong together."""
+        """The node's certificate; ConfigError if a file is not usable or the three do not belong together."""
         from cryptography import x509
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 

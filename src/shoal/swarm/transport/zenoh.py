@@ -1,9 +1,8 @@
 """The swarm over Eclipse Zenoh: there is no server, and every node may forward for others.
 
-One thread per transport, the *engine thread*, makes all calls into Zenoh: it opens the session, subscribes,
-sends the outgoing messages, and opens the session anew when asked to. So nothing that Zenoh does (waiting for
-a congested link, ten seconds in `close` on a dead one, an exception) reaches the caller, and no lock of ours
-is held around a call into Zenoh. Zenoh's callbacks only put messages into the bounded incoming queue.
+One thread per transport, the *engine thread*, makes all calls into Zenoh. So nothing that Zenoh does (waiting
+for a congested link, ten seconds in `close` on a dead one, an exception) reaches the caller, and no lock of
+ours is held around a call into Zenoh. Its callbacks only put messages into the bounded incoming queue.
 """
 
 from __future__ import annotations
@@ -24,12 +23,9 @@ from shoal.swarm.transport.queues import QueuedTransport
 from shoal.swarm.transport.tls import TlsFiles
 from shoal.swarm.transport.zenoh_session import LOOK_SECONDS, Session, SessionHealth, settings
 
-OPEN_SECONDS = 3.0
-"""How long opening may fail before the constructor gives up: a port may still belong to a predecessor."""
-CLOSE_SECONDS = 3.0
-"""How long `close` waits for the engine thread."""
-EXIT_SECONDS = 12.0
-"""How much longer the end of the process waits for it: with a dead link Zenoh takes ten seconds to close."""
+OPEN_SECONDS = 3.0  # how long opening may fail at first: a predecessor may still hold the port
+CLOSE_SECONDS = 3.0  # how long `close` waits for the engine thread
+EXIT_SECONDS = 12.0  # how much longer the end of the process waits for it: see CLOSE_SECONDS of a session
 QUIET_SECONDS = 1.0
 """Between closing and opening anew. Routers compute their routes 0.1 s after a change, and some of them never
 again hear a node that leaves and comes back within one such step."""
@@ -91,8 +87,7 @@ class ZenohTransport(QueuedTransport):
             self._wake.notify()
 
     def _end(self) -> None:
-        """At the end of the process, waits for the rest of the engine thread's work: a thread that is inside
-        Zenoh when the interpreter ends aborts the process."""
+        """Waits for the engine thread: inside Zenoh at the interpreter's end, it would abort the process."""
         self.close()
         self._engine.join(EXIT_SECONDS)
 
@@ -180,7 +175,7 @@ class ZenohTransport(QueuedTransport):
 
 
 def _patience(draw: Draw) -> float:
-    """How long to sleep while there is nothing to do."""
+    """The seconds to sleep while there is nothing to do."""
     if draw.until is None:
         return LOOK_SECONDS
     return max(0.0, min(LOOK_SECONDS, draw.until - time.monotonic()))

@@ -1,8 +1,7 @@
-"""One Zenoh session: its configuration, its publishers and subscribers, and when to replace it.
+"""One Zenoh session: its configuration, its publishers and subscribers, and its health.
 
 Any call into Zenoh may raise; nothing in `Session` does, and failures are counted. A panic in Zenoh's core
-arrives as a `BaseException` that is no `Exception`, so those are caught: outside the main thread nothing else
-comes as one.
+arrives as a `BaseException` that is no `Exception`, so those are caught too.
 """
 
 from __future__ import annotations
@@ -22,35 +21,24 @@ from shoal.swarm.transport.neighbours import Draw
 from shoal.swarm.transport.queues import OutgoingQueue
 from shoal.swarm.transport.tls import TlsFiles
 
-LEASE_MILLISECONDS = 5000
-"""A silent link is given up after this. Longer leases make cuts worse, shorter ones break under load."""
-WAIT_BEFORE_DROP_MICROSECONDS = 10_000
-"""How long a message waits for room on a congested link; the default of 1 ms loses one in ten."""
-KEY_BYTES = 4096
-"""Room for a message's key and headers beyond its payload."""
-CLOSE_SECONDS = 12.0
-"""How long to wait for Zenoh's `close`, which takes up to ten seconds with a dead link."""
-RECEIVERS_SECONDS = 2.0
-"""How long to wait for the threads of subscribers to end once their session is closed."""
+LEASE_MILLISECONDS = 5000  # of a silent link. Longer leases make cuts worse, shorter ones break under load
+WAIT_BEFORE_DROP_MICROSECONDS = 10_000  # for room on a busy link; the default 1 ms loses one in ten
+KEY_BYTES = 4096  # room for a message's key and headers beyond its payload
+CLOSE_SECONDS = 12.0  # how long to wait for Zenoh's `close`, which takes up to ten seconds with a dead link
+RECEIVERS_SECONDS = 2.0  # how long to wait for the threads of subscribers of a closed session
 MOST_PUBLISHERS = 256
-LOOK_SECONDS = 1.0
-"""Between two checks of a session's health."""
-STALL_SECONDS = 6.0
-"""A gap between two checks that means: the process missed more than a lease of 5 s."""
+LOOK_SECONDS = 1.0  # between two checks of a session's health
+STALL_SECONDS = 6.0  # a gap between two checks that means: the process missed more than a lease
 AFTER_STALL_SECONDS = (4.0, 8.0)
 LONELY_SECONDS = 10.0
-PAUSE_SECONDS = 30.0
-"""Between two new sessions for loneliness."""
+PAUSE_SECONDS = 30.0  # between two new sessions for loneliness
 
 
 def settings(draw: Draw, tls: TlsFiles | None) -> dict[str, Any]:
-    """The one configuration in which Zenoh is used, in the words of its JSON5 file.
-
-    Its defaults are made for other networks. Off, because each lost messages in trials: implicit shared
-    memory (chunks expire while a receiver waits for a CPU), peer mode (delivers over direct links only),
-    blocking congestion control (closes links under load). Off, because nobody here needs them and they let
-    strangers in: multicast scouting, gossip, the admin space.
-    """
+    """The one configuration in which Zenoh is used, in the words of its JSON5 file. Off, because each lost
+    messages in trials: implicit shared memory (chunks expire while a receiver waits for a CPU), peer mode
+    (delivers over direct links only), blocking congestion control (closes links under load). Off, because
+    they let strangers in: multicast scouting, gossip, the admin space."""
     link: dict[str, Any] = {
         "tx": {
             "lease": LEASE_MILLISECONDS,
@@ -125,8 +113,7 @@ class Session:
         self._publishers: OrderedDict[str, zenoh.Publisher] = OrderedDict()
 
     def declare(self, topics: frozenset[str]) -> int:
-        """Subscribes to exactly these topics. Returns the number that failed; they are not tried again in
-        this session."""
+        """Subscribes to exactly these topics; returns the number that failed in this session."""
         failed = 0
         for topic in self.topics - topics:
             with contextlib.suppress(BaseException):
@@ -154,7 +141,7 @@ class Session:
         return 0
 
     def flush(self, outgoing: OutgoingQueue, deadline: float) -> int:
-        """Sends what waits until the deadline, forgets the rest, and returns the number of lost messages."""
+        """Sends waiting messages until the deadline, forgets the rest, and returns the number lost."""
         lost = 0
         while time.monotonic() < deadline and (messages := outgoing.take(1)):
             lost += self.put(*messages[0])
@@ -208,14 +195,10 @@ class Session:
 
 
 class SessionHealth:
-    """When a session should be opened anew although nobody asked for it. Two faults are visible only here:
-
-    - *lonely*: the session had no link for a while, although others are known. The engine goes on dialling
-      the same dead neighbours for ever.
-    - *stalled*: this process did not run for longer than a lease (frozen, suspended, starved). Its
-      neighbours have given up its links, and the engine wakes up half dead: some hear it, some do not. A new
-      session is whole; but it must wait while everybody is busy dialling each other again.
-    """
+    """Decides when to open a session anew although nobody asked for it. A *lonely* session had no link for a
+    while, although others are known: the engine dials the same dead neighbours for ever. A *stalled* process
+    did not run for longer than a lease (frozen, suspended, starved): its neighbours have given up its links,
+    and the engine wakes up half dead. A new session is whole; but it must wait while all dial each other."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
