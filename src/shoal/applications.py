@@ -60,7 +60,7 @@ APPLICATIONS = {
             view="shoal.dashboard.search_view:SearchView",
             points="shoal.trackers.feed:search_point",
             terminal="shoal.cli.search_terminal:SEARCH",
-            findings="shoal.lab.findings:findings",
+            findings="shoal.lab.compare:findings",
         ),
         Application(
             "train",
@@ -74,7 +74,7 @@ APPLICATIONS = {
             view="shoal.dashboard.train_view:TrainView",
             points="shoal.trackers.feed:train_point",
             terminal="shoal.cli.train_terminal:TRAINING",
-            findings="shoal.lab.sweep_findings:sweep_findings",
+            findings="shoal.lab.sweep:sweep_findings",
         ),
     )
 }

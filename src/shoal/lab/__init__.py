@@ -1,6 +1,6 @@
 """Experiments: arms × seeds, done side by side, resumed where they were left, told with intervals.
 
-These names know nothing of what an arm does. `lab.compare` and `lab.findings` are the comparison of searches.
+These names know nothing of what an arm does. `lab.compare` compares searches, `lab.sweep` training swarms.
 """
 
 from shoal.lazy import lazily
