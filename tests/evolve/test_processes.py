@@ -13,7 +13,7 @@ import pytest
 
 from shoal.errors import PeerError, RunError
 from shoal.evolve.crew import run
-from shoal.evolve.searcher import champion_kinds
+from shoal.evolve.searcher import Searcher
 from shoal.node import Stop, child
 from shoal.node.crew import Network, private_swarm
 from shoal.runs import RunFolder, to_toml
@@ -106,7 +106,7 @@ def test_a_full_disk_names_what_failed_first(
         def join(*_: object) -> LiveExchange:
             swarm = private_swarm("run", (me.node_id,))
             path = tmp_path / "accounts.json"
-            exchange = LiveExchange(me, MemoryHub().open(), champion_kinds(), swarm, accounts_path=path)
+            exchange = LiveExchange(me, MemoryHub().open(), Searcher.kinds, swarm, accounts_path=path)
             monkeypatch.setattr("shoal.swarm.live.write_accounts", full)
             return exchange
 

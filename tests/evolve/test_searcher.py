@@ -16,7 +16,7 @@ from shoal.evolve import asking
 from shoal.evolve.crew import SearchCrew, run
 from shoal.evolve.history import NodeHistory
 from shoal.evolve.placer import PEER
-from shoal.evolve.searcher import champion_kinds
+from shoal.evolve.searcher import Searcher
 from shoal.evolve.settings import EvolveSettings
 from shoal.evolve.state import MOST_WAITING_OF_AUTHOR, Course
 from shoal.models import ChatAnswer, ChatRequest
@@ -287,7 +287,7 @@ def test_claims_change_nothing(tmp_path: Path) -> None:
 def test_a_claim_that_no_journal_can_hold_is_refused_at_the_door(fitness: float) -> None:
     sent = msgspec.msgpack.encode(Champion("corewar", DWARF, fitness=fitness))
     with pytest.raises(msgspec.ValidationError):
-        champion_kinds().decode("champion", sent)
+        Searcher.kinds.decode("champion", sent)
 
 
 def test_what_is_no_program_or_of_another_domain_is_rejected_by_name(tmp_path: Path) -> None:
@@ -342,7 +342,7 @@ def test_a_cassette_gives_the_same_archives_whatever_answers_first(
     found(tmp_path / "recorded", small(record=True, calls=60, look_ahead=6))
     ask, waits = asking.Asker.ask, random.Random(3)
 
-    def late(asker: asking.Asker, *arguments: object) -> asking.Asked:
+    def late(asker: asking.Asker, *arguments: object) -> asking.Written:
         time.sleep(waits.random() * 0.02)
         return ask(asker, *arguments)  # type: ignore[arg-type]
 
@@ -378,7 +378,7 @@ def test_calls_lost_with_their_process_are_spent_and_the_rounds_still_end(
 ) -> None:
     ask, gate = asking.Asker.ask, threading.Event()
 
-    def held(asker: asking.Asker, *arguments: object) -> asking.Asked:
+    def held(asker: asking.Asker, *arguments: object) -> asking.Written:
         gate.wait(30)
         return ask(asker, *arguments)  # type: ignore[arg-type]
 

@@ -1,5 +1,13 @@
 from shoal.errors import CandidateError as CandidateError
-from shoal.evolve.archive import Archive as Archive, Placement as Placement, Rescore as Rescore, load as load
+from shoal.evolve.archive import (
+    MIXED as MIXED,
+    Archive as Archive,
+    Elite as Elite,
+    Placement as Placement,
+    Rescore as Rescore,
+    cell_of as cell_of,
+    load as load,
+)
 from shoal.evolve.conformance import check_domain as check_domain
 from shoal.evolve.domain import (
     Candidate as Candidate,
@@ -8,7 +16,6 @@ from shoal.evolve.domain import (
     Outcome as Outcome,
     elite_of as elite_of,
 )
-from shoal.evolve.elite import MIXED as MIXED, Elite as Elite, cell_of as cell_of
 from shoal.evolve.extraction import extract_program as extract_program, extract_programs as extract_programs
 from shoal.evolve.metrics import (
     ArchiveSummary as ArchiveSummary,

@@ -21,9 +21,8 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from shoal.errors import ConfigError, RunError, ShoalError
-from shoal.evolve.elite import Elite, better, cell_of
-from shoal.runs.search import Axis, Cell, Evaluation
+from shoal.errors import ConfigError, DomainError, RunError, ShoalError
+from shoal.runs.search import Axis, Cell, Evaluation, Origin
 
 Status = Literal["new", "improved", "duplicate", "rejected"]
 
@@ -31,6 +30,62 @@ FORMAT = "shoal.archive"
 VERSION = 1
 SNAPSHOT_SIZE = 1 << 28
 """Bytes that `load` reads at most."""
+
+
+EVALUATIONS_KEPT = 8
+"""Evaluations that an elite remembers, the newest last. Older ones are forgotten first."""
+
+MIXED = "mixed"
+"""The evaluator of an archive that compares numbers of different evaluators, as the DEI paper does."""
+
+UNKNOWN = Origin()
+
+
+def cell_of(axes: Sequence[Axis], measures: Mapping[str, float]) -> Cell:
+    """The cell of a program with these measures."""
+    missing = [axis.measure for axis in axes if axis.measure not in measures]
+    if missing:
+        raise DomainError(
+            f"no measure {', '.join(missing)}: the evaluation gives {', '.join(sorted(measures)) or 'none'}"
+        )
+    return tuple(axis.bin(measures[axis.measure]) for axis in axes)
+
+
+class Elite(msgspec.Struct, frozen=True):
+    """A program, identified by `digest`, the hash of its canonical text. At most one evaluation per
+    evaluator, the newest last."""
+
+    digest: str
+    source: str
+    evaluations: tuple[Evaluation, ...]
+    origin: Origin = UNKNOWN
+
+    def evaluation(self, evaluator: str) -> Evaluation:
+        """The one by this evaluator; under MIXED the newest."""
+        if evaluator == MIXED and self.evaluations:
+            return self.evaluations[-1]
+        for evaluation in reversed(self.evaluations):
+            if evaluation.evaluator == evaluator:
+                return evaluation
+        raise ConfigError(
+            f"program {self.digest[:12]} was not evaluated by {evaluator!r}: evaluate it with the opponents "
+            "and seeds of the archive first"
+        )
+
+    def with_evaluation(self, evaluation: Evaluation) -> Elite:
+        """The same program with one more evaluation; an earlier one of the same evaluator is replaced."""
+        others = [old for old in self.evaluations if old.evaluator != evaluation.evaluator]
+        return msgspec.structs.replace(self, evaluations=(*others, evaluation)[-EVALUATIONS_KEPT:])
+
+
+def better(one: Elite, other: Elite, evaluator: str) -> bool:
+    """A strict total order on different elites: fitness, then digest. Of two records of the same program with
+    the same fitness, made by different authors or in different ways, all the rest as bytes decides."""
+    ours, theirs = ((elite.evaluation(evaluator).fitness, elite.digest) for elite in (one, other))
+    return ours > theirs if ours != theirs else _as_bytes(one) > _as_bytes(other)
+
+
+_as_bytes = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
 class Placement(NamedTuple):

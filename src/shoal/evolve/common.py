@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from shoal.errors import CandidateError, ConfigError
-from shoal.evolve.archive import Archive
+from shoal.evolve.archive import Archive, Elite
 from shoal.evolve.domain import Domain
-from shoal.evolve.elite import Elite
 from shoal.evolve.metrics import merge_common
 from shoal.runs.search import Contest, Duelled, Evaluation
 

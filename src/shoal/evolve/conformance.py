@@ -15,9 +15,8 @@ import random
 from collections.abc import Sequence
 
 from shoal.errors import CandidateError
-from shoal.evolve.archive import Archive, load
+from shoal.evolve.archive import Archive, cell_of, load
 from shoal.evolve.domain import Candidate, Domain, elite_of
-from shoal.evolve.elite import cell_of
 
 SHOWN = 4000
 """Characters that `show` may return."""

@@ -12,7 +12,7 @@ import msgspec
 from shoal.evolve.asking import Asker
 from shoal.evolve.common import check_held_out
 from shoal.evolve.outside import SearchOutside
-from shoal.evolve.searcher import Searcher, champion_kinds
+from shoal.evolve.searcher import Searcher
 from shoal.evolve.settings import EvolveSettings
 from shoal.models import parse_spec
 from shoal.node import ExchangeLike, Node, NodeSettings, Stop
@@ -38,7 +38,7 @@ class SearchCrew:
         self.settings = settings
         self.names = settings.node_names()
         self.seed = settings.seed
-        self.kinds = champion_kinds()
+        self.kinds = Searcher.kinds
         self.shares = settings.sharing != "off"
         self.total = settings.calls
         self.is_free = all(parse_spec(model).scheme == "builtin" for model in settings.models)

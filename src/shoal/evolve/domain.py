@@ -21,7 +21,7 @@ from typing import Any, Literal, Protocol, Self
 import msgspec
 
 from shoal.errors import CandidateError, ConfigError, DomainError
-from shoal.evolve.elite import UNKNOWN, Elite, cell_of
+from shoal.evolve.archive import UNKNOWN, Elite, cell_of
 from shoal.evolve.extraction import extract_programs
 from shoal.evolve.metrics import Duel
 from shoal.evolve.prompts import Prompts, generic_prompts

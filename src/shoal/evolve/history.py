@@ -13,10 +13,9 @@ from pathlib import Path
 
 import msgspec
 
-from shoal.evolve.archive import Archive
+from shoal.evolve.archive import MIXED, Archive
 from shoal.evolve.common import merge_in_common
 from shoal.evolve.domain import Domain
-from shoal.evolve.elite import MIXED
 from shoal.evolve.searcher import Searcher
 from shoal.evolve.settings import EvolveSettings
 from shoal.evolve.state import SearchState

@@ -15,12 +15,11 @@ never lowers the score; where fitness is never negative, as in Core War, it is 0
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from shoal.errors import ConfigError
-from shoal.evolve.archive import Archive
-from shoal.evolve.elite import MIXED, Elite
+from shoal.evolve.archive import MIXED, Archive, Elite
 from shoal.runs.search import Axis, Cell, Evaluation
 
 
@@ -42,10 +41,6 @@ def coverage(archive: Archive) -> float:
 
 def qd_score(archive: Archive, offset: float = 0.0) -> float:
     return math.fsum(archive.fitness(elite) - offset for elite in archive)
-
-
-def normalised_qd_score(archive: Archive, offset: float = 0.0) -> float:
-    return qd_score(archive, offset) / archive.capacity
 
 
 def summarise_archive(archive: Archive, offset: float = 0.0) -> ArchiveSummary:
@@ -103,52 +98,36 @@ def _common_axes(archives: Sequence[Archive]) -> tuple[Axis, ...]:
     return archives[0].axes
 
 
-def niche_novelty(received: Iterable[Cell], previous: Archive | Iterable[Cell]) -> float | None:
+def niche_novelty(received: Sequence[Cell], previous: Archive | None) -> float | None:
     """DEI's eta: the share of received champions whose cell was empty in the receiver's archive of the round
-    before. None without any, since there is no share of nothing."""
-    held = {cell for cell, _ in previous.items()} if isinstance(previous, Archive) else set(previous)
-    cells = list(received)
-    return sum(cell not in held for cell in cells) / len(cells) if cells else None
-
-
-class Fill(NamedTuple):
-    """A program came into a cell: one record per "new" or "improved", in the order in which it happened."""
-
-    cell: Cell
-    model: str
-    digest: str
+    before, if there was one. None without champions."""
+    new = [cell for cell in received if previous is None or previous.get(cell) is None]
+    return len(new) / len(received) if received else None
 
 
 class Contribution(NamedTuple):
-    """What one model did for an archive: cells that it filled first, holds last, and filled as the only
-    one of all models; `filled` counts the cells that it held at any time."""
+    """The cells that one model filled first, holds last, and filled as the only one of all models."""
 
-    first: int
-    last: int
-    unique: int
-    filled: int
+    first: int = 0
+    last: int = 0
+    unique: int = 0
 
 
-def contributions(fills: Iterable[Fill]) -> dict[str, Contribution]:
-    """Per model, by name. First and last add up to the number of cells that were ever filled."""
+def contributions(fills: Iterable[tuple[Cell, str]]) -> dict[str, Contribution]:
+    """By model, over all cells that were ever filled. A fill is a cell and the model whose program came into
+    it, in the order in which they happened."""
     history: dict[Cell, list[str]] = {}
-    for fill in fills:
-        history.setdefault(fill.cell, []).append(fill.model)
+    for cell, model in fills:
+        history.setdefault(cell, []).append(model)
     models = sorted({model for filled in history.values() for model in filled})
     return {
         model: Contribution(
             sum(filled[0] == model for filled in history.values()),
             sum(filled[-1] == model for filled in history.values()),
             sum(set(filled) == {model} for filled in history.values()),
-            sum(model in filled for filled in history.values()),
         )
         for model in models
     }
-
-
-def holders(archive: Archive) -> Mapping[Cell, str]:
-    """Which model's program is in each cell."""
-    return {cell: elite.origin.model for cell, elite in archive.items()}
 
 
 TOLERANCE = 1e-9
@@ -195,19 +174,3 @@ class Generality(NamedTuple):
 def generality(duels: Iterable[Duel]) -> Generality:
     outcomes = [duel.outcome for duel in duels]
     return Generality(*(outcomes.count(kind) for kind in ("win", "tie", "loss")))
-
-
-def collective(duels: Sequence[Sequence[Duel]]) -> Generality:
-    """What several candidates reach together: each opponent counts with the best result of any of them."""
-    best: dict[str, int] = {}
-    for duel in (duel for one in duels for duel in one):
-        rank = ("loss", "tie", "win").index(duel.outcome)
-        best[duel.opponent] = max(rank, best.get(duel.opponent, 0))
-    ranks = list(best.values())
-    return Generality(ranks.count(2), ranks.count(1), ranks.count(0))
-
-
-def peak(rounds: Iterable[Generality]) -> Generality:
-    """The best over rounds by win rate, ties second, the earliest of equals."""
-    found = list(rounds)
-    return max(found, key=lambda one: (one.win_rate, one.defeated_or_tied)) if found else Generality(0, 0, 0)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from shoal.evolve.asking import Asked, Asker
+from shoal.evolve.asking import Asker, Written
 from shoal.evolve.domain import Candidate, Domain
 from shoal.evolve.settings import EvolveSettings
 from shoal.evolve.state import Arena, SearchState
@@ -85,26 +85,18 @@ class SearchOutside(Threads[_Job, SearchAnswer]):
         if isinstance(request, Close):
             opponents, repeats = job.arena.opponents, self._settings.retest_repeats
             return Reply(Closed(self._evaluate(request.finalists, opponents, request.seed, repeats)), {})
-        asked = self._asker.ask(request, self._feedback(request, job.arena), job.call.spend)
-        spent = asked.spent
+        written = self._asker.ask(request, self._feedback(request, job.arena), job.call.spend)
+        spent = written.spent
         cost = {"calls": spent.calls, "tokens": spent.tokens, "microdollars": spent.microdollars}
-        return Reply(self._proposed(asked, job), cost)
+        return Reply(self._proposed(written, job, job.arena), cost)
 
-    def _proposed(self, asked: Asked, job: _Job) -> Proposed:
-        candidate, arena = asked.candidate, job.arena
-        proposed = Proposed(
-            asked.model,
-            text=asked.text,
-            problem=asked.problem,
-            failure=asked.failure,
-            failed=asked.failed,
-            calls=asked.spent.calls,
-            tokens=asked.spent.tokens,
-            repaired=asked.repaired,
-            grammar=asked.grammar,
-            seconds=asked.seconds,
+    def _proposed(self, written: Written, job: _Job, arena: Arena) -> Proposed:
+        """The answer with its cost and the evaluation of its program, unless that was seen before."""
+        candidate, text = written.candidate, written.answer.text
+        proposed = msgspec.structs.replace(
+            written.answer, calls=written.spent.calls, tokens=written.spent.tokens
         )
-        if candidate is None or arena is None:
+        if candidate is None:
             return proposed
         evaluation = None
         if candidate.digest not in job.seen:
@@ -114,7 +106,7 @@ class SearchOutside(Threads[_Job, SearchAnswer]):
             digest=candidate.digest,
             source=candidate.source,
             evaluation=evaluation,
-            text="" if asked.text == candidate.source else asked.text,
+            text="" if text == candidate.source else text,
         )
 
     def _feedback(self, request: Propose, arena: Arena) -> str | None:

@@ -13,9 +13,8 @@ from typing import Any
 
 import msgspec
 
-from shoal.evolve.archive import Archive
+from shoal.evolve.archive import Archive, Elite, cell_of
 from shoal.evolve.domain import Domain
-from shoal.evolve.elite import Elite, cell_of
 from shoal.evolve.metrics import niche_novelty, qd_score
 from shoal.evolve.rounds import RoundPlan
 from shoal.evolve.settings import EvolveSettings
@@ -129,7 +128,7 @@ class Placer:
         course.waiting = [one for one in course.waiting if one.program.digest not in known]
         return self._note(
             state, turn, request.round, "open", placed=tuple(placed), visitors=len(cells), used=used,
-            novelty=niche_novelty(cells, before if before is not None else ()),
+            novelty=niche_novelty(cells, before),
         )  # fmt: skip
 
     def _absorb_proposal(

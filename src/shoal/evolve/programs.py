@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from shoal.errors import ConfigError
-from shoal.evolve.elite import Elite
+from shoal.evolve.archive import Elite
 from shoal.evolve.history import read_run
 from shoal.evolve.placer import PEER
 from shoal.evolve.settings import EvolveSettings

@@ -10,9 +10,8 @@ from functools import lru_cache
 from itertools import zip_longest
 
 from shoal.errors import ConfigError
-from shoal.evolve.archive import Archive
+from shoal.evolve.archive import Archive, Elite, better
 from shoal.evolve.domain import Candidate, Domain
-from shoal.evolve.elite import Elite, better
 from shoal.evolve.settings import EvolveSettings
 from shoal.evolve.state import Course
 from shoal.models import parse_spec

@@ -40,15 +40,11 @@ Costs = Callable[[Propose], Mapping[str, int]]
 MOST_CHAMPION_BYTES = 64 << 10
 
 
-def champion_kinds() -> Kinds:
-    return Kinds([Kind("champion", Champion, MOST_CHAMPION_BYTES, "latest")])
-
-
 class Searcher:
     """One node's search, the `index`-th of the run."""
 
     name = "evolve"
-    kinds = champion_kinds()
+    kinds = Kinds([Kind("champion", Champion, MOST_CHAMPION_BYTES, "latest")])
     request_type: Any = SearchRequest
     answer_type: Any = SearchAnswer
     evidence_type = SearchEvidence

@@ -20,7 +20,7 @@ from shoal.evolve.archive import Archive
 from shoal.evolve.common import fight_held_out, merge_in_common, read_programs
 from shoal.evolve.domain import Domain
 from shoal.evolve.history import Event, NodeHistory, read_run
-from shoal.evolve.metrics import Contribution, Fill, contributions, coverage, merge_raw, qd_score
+from shoal.evolve.metrics import Contribution, contributions, coverage, merge_raw, qd_score
 from shoal.evolve.programs import as_made, read_programs_of
 from shoal.evolve.rounds import STARTER
 from shoal.evolve.settings import EvolveSettings
@@ -39,7 +39,6 @@ from shoal.runs.search import (
 
 MOST_POINTS = 100
 STARTERS = "the starter set"
-NOTHING = Contribution(0, 0, 0, 0)
 
 
 @reads_run
@@ -150,13 +149,13 @@ def _models(
         for placed in event.fills:
             model, _ = _maker(makers, placed.digest, placed.model)
             if model != STARTER:
-                fills.append(Fill(placed.cell, model, placed.digest))
+                fills.append((placed.cell, model))
     shares = contributions(fills)
     found = []
     for model in dict.fromkeys(settings.models):
         of_model = [history for history in histories if history.model == model]
         answered = sum(history.proposals for history in of_model)
-        share = shares.get(model, NOTHING)
+        share = shares.get(model, Contribution())
         found.append(
             ModelSummary(
                 model=model,

@@ -8,11 +8,9 @@ warriors the most). Battles run in the compiled engine on all cores, and foreign
 from __future__ import annotations
 
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Self
 
 import msgspec
@@ -110,8 +108,7 @@ class CoreWar(Domain):
         self.threads = threads
         # Opponents and champions are parsed again each round, by every node; assembling them costs more than
         # a short battle.
-        self._parsed: OrderedDict[str, Candidate] = OrderedDict()
-        self._parsing = threading.Lock()
+        self._parsed = lru_cache(MOST_REMEMBERED)(self._parse)
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any], *, threads: int | None = None) -> Self:
@@ -180,18 +177,7 @@ class CoreWar(Domain):
         return ("imp",)
 
     def parse(self, text: str) -> Candidate:
-        with self._parsing:
-            known = self._parsed.get(text)
-            if known is not None:
-                self._parsed.move_to_end(text)
-                return known
-        candidate = self._parse(text)
-        if len(text) <= MOST_REMEMBERED_CHARACTERS:
-            with self._parsing:
-                self._parsed[text] = candidate
-                if len(self._parsed) > MOST_REMEMBERED:
-                    self._parsed.popitem(last=False)
-        return candidate
+        return self._parsed(text) if len(text) <= MOST_REMEMBERED_CHARACTERS else self._parse(text)
 
     def _parse(self, text: str) -> Candidate:
         try:

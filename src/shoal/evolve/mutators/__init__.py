@@ -17,10 +17,18 @@ from typing import Literal
 
 from shoal.corewar import Settings, Warrior, assemble, disassemble
 from shoal.errors import AssemblyError, ConfigError
-from shoal.evolve.mutators.attackers import BOMBER, CLEAR, QUICKSCAN, SCANNER, VAMPIRE
 from shoal.evolve.mutators.editing import Program
-from shoal.evolve.mutators.style import RANDOM, Style
-from shoal.evolve.mutators.survivors import IMP, REPLICATOR
+from shoal.evolve.mutators.styles import (
+    BOMBER,
+    CLEAR,
+    IMP,
+    QUICKSCAN,
+    RANDOM,
+    REPLICATOR,
+    SCANNER,
+    VAMPIRE,
+    Style,
+)
 
 __all__ = ["STYLES", "Mutator", "builtin_mutators"]
 

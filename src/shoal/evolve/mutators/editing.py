@@ -13,7 +13,7 @@ from typing import Any
 
 from shoal.corewar import Instruction, Mode, Modifier, Opcode, Settings, assemble
 from shoal.corewar.redcode.listing import signed
-from shoal.evolve.mutators.style import Style, nearby
+from shoal.evolve.mutators.styles import Style, nearby
 
 RELINKED = 0.85
 """How often addresses are kept right when instructions move."""
