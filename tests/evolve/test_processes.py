@@ -77,7 +77,7 @@ def test_killed_nodes_and_a_killed_run_go_on_and_spend_the_budget_exactly(
         assert [event.fills for event in node.events][: len(before[node.name])] == [
             event.fills for event in before[node.name]
         ]
-    assert any(node.received for node in histories(folder))
+    assert any(node.champions_received for node in histories(folder))
 
 
 def test_a_bad_model_stops_its_own_process_only(tmp_path: Path) -> None:

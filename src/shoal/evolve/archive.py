@@ -1,20 +1,22 @@
 """The MAP-Elites archive: the best program of each cell, under one evaluator.
 
-Guarantees, for archives with the same axes and evaluator, where an evaluation is a function of the
-program (each one is a property test):
+Guarantees, for archives with the same axes and evaluator, where an evaluation is a function of the program
+(each one is a property test):
 
 - the content depends on which programs were added, not on their order nor on how often;
 - `merge` is commutative, associative and idempotent, and equal to adding everything to one archive;
 - an elite leaves its cell only for a better one (`better` is the total order), by `remove` or `rescore`;
 - coverage never falls by adding.
 
-The objective moves when opponents change, so `rescore` may lower a fitness, move an elite to another
-cell, or cost it its place.
+The objective moves when opponents change, so `rescore` may lower a fitness, move an elite to another cell, or
+cost it its place. Evaluations compare only under one evaluator: the rules, the opponents and the seeds as one
+id.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -52,8 +54,8 @@ def cell_of(axes: Sequence[Axis], measures: Mapping[str, float]) -> Cell:
 
 
 class Elite(msgspec.Struct, frozen=True):
-    """A program, identified by `digest`, the hash of its canonical text. At most one evaluation per
-    evaluator, the newest last."""
+    """A program, identified by the hash of its canonical text. At most one evaluation per evaluator, the
+    newest last."""
 
     digest: str
     source: str
@@ -136,10 +138,7 @@ class Archive:
     @property
     def capacity(self) -> int:
         """The number of cells, filled or not."""
-        product = 1
-        for axis in self.axes:
-            product *= axis.bins
-        return product
+        return math.prod(self.shape)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -199,11 +198,8 @@ class Archive:
         return [self._cells.pop(cell) for cell in sorted(cells)]
 
     def rescore(self, evaluations: Mapping[str, Evaluation]) -> Rescore:
-        """Gives elites new evaluations, by digest, and places all of them anew.
-
-        With the archive's own evaluator some elites are enough; a new evaluator needs all of them, and
-        becomes the archive's. On an error nothing has changed.
-        """
+        """Gives elites new evaluations, by digest, and places all of them anew. A new evaluator needs all
+        elites, and becomes the archive's. On an error nothing has changed."""
         evaluators = {evaluation.evaluator for evaluation in evaluations.values()}
         if not evaluators:
             return Rescore((), ())

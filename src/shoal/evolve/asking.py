@@ -1,7 +1,7 @@
 """Asking a model for a program: prompt, call, reading the answer, and one attempt at repair.
 
 Every attempt that may have reached the model counts as a call, and a proposal spends no more than it was
-given. Whatever goes wrong with a model is an outcome with a name, not an exception.
+given. A failure of the model is an answer with a name, not an exception.
 """
 
 from __future__ import annotations
@@ -202,8 +202,7 @@ class Asker:
 
 
 def check_models(settings: EvolveSettings) -> None:
-    """ConfigError where a model can be seen not to be usable, or a cassette to be missing; nothing is
-    loaded."""
+    """ConfigError where a model can be seen not to be usable, or a cassette to be missing. Loads nothing."""
     for index, (name, spec) in enumerate(zip(settings.node_names(), settings.models, strict=True)):
         try:
             if settings.replay is None:

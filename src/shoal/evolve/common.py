@@ -1,7 +1,7 @@
 """One evaluator for all runs of a domain, and held-out programs that took no part in a search.
 
-The common opponents are the domain's own starters, on fixed seeds: the same for every run under the same
-rules, whatever the run met. Numbers found here compare between nodes, runs and machines.
+The common opponents are the domain's own starters, on fixed seeds, so numbers found here compare between
+nodes, runs and machines under the same rules.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The seam between a search and its subject: a domain.
 
-A domain reads a program (`parse`) and finds out how it does (`play`); everything else has a default. A search
-calls `evaluate`, which sorts out the opponents, remembers earlier results, checks the outcome, and labels
-every number with the evaluator it belongs to. `docs/domains.md` builds one.
+A domain reads a program (`parse`) and plays it (`play`); everything else has a default. A search calls
+`evaluate`, which remembers earlier results, checks the outcome, and labels every number with its evaluator.
+`docs/domains.md` builds one.
 """
 
 from __future__ import annotations
@@ -78,19 +78,19 @@ class Domain(ABC):
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any], *, threads: int | None = None) -> Self:
-        """The domain with the `[options]` of a search's settings, which are the arguments of its constructor
-        unless it says otherwise. `threads` limits an engine of its own, if it has one."""
+        """The domain with the `[options]` of a search's settings, by default the arguments of its
+        constructor. `threads` limits an engine of its own, if it has one."""
         return cls(**options)
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """All options with their values, so that a run's folder tells them; plain values of TOML."""
+        """All options with their values, as plain values of TOML, for the folder of a run."""
         return {}
 
     @abstractmethod
     def parse(self, text: str) -> Candidate:
-        """The program of a text. Raises CandidateError with a message that helps to repair it, for any
-        other text, within bounded time."""
+        """The program of a text, within bounded time. For any other text CandidateError helps to repair
+        it."""
 
     @abstractmethod
     def play(
@@ -125,8 +125,7 @@ class Domain(ABC):
 
     @property
     def first_opponents(self) -> tuple[str, ...]:
-        """The starters that a search begins with as opponents and seeds, unless its settings name others: all
-        that `play` can take at once."""
+        """The starters that a search begins with as opponents and seeds, unless its settings name others."""
         return tuple(self.starters())[: self.opponent_limit]
 
     def looks_like_code(self, line: str) -> bool:
@@ -134,8 +133,8 @@ class Domain(ABC):
         return bool(line.strip())
 
     def plain(self, candidate: Candidate) -> str:
-        """The program as text without anything that its author could address to a reader. Programs of
-        strangers are shown to models in this form."""
+        """The program without anything that its author could address to a reader: the form in which models
+        see the programs of strangers."""
         return candidate.canonical
 
     def show(self, candidate: Candidate, evaluation: Evaluation | None = None) -> str:
@@ -145,7 +144,7 @@ class Domain(ABC):
         return text if evaluation is None else f"fitness {evaluation.fitness:.4g}\n{text}"
 
     def feedback(self, evaluation: Evaluation, duels: Sequence[tuple[str, Duel]] = ()) -> str:
-        """What the informed mode tells a model about a parent: its score, and the opponents it lost to."""
+        """The informed mode's words to a model about a parent: its score, and the opponents it lost to."""
         lost = [name for name, duel in duels if duel.outcome == "loss"]
         text = f"It scores {evaluation.fitness:.4g} (standard error {evaluation.standard_error:.2g})."
         return text + (f" It loses to: {', '.join(lost)}." if lost else "")
@@ -153,8 +152,8 @@ class Domain(ABC):
     def duel(
         self, candidates: Sequence[Candidate], opponents: Sequence[Candidate], *, seed: int, rounds: int
     ) -> list[list[Duel]]:
-        """Each candidate against each opponent alone, as held-out generality needs it. By default the two
-        are played without opponents and their scores compared."""
+        """Each candidate against each opponent alone. By default both are played without opponents and their
+        scores compared."""
         own = self.evaluate(candidates, (), seed=seed, rounds=rounds)
         others = self.evaluate(opponents, (), seed=seed, rounds=rounds)
         return [
@@ -164,17 +163,14 @@ class Domain(ABC):
         ]  # fmt: skip
 
     def read(self, answer: str) -> Candidate:
-        """The program within what a model wrote: prose, fences and all. Raises CandidateError."""
+        """The program within a model's answer: prose, fences and all. Raises CandidateError."""
         programs = extract_programs(answer, self.looks_like_code)
-        if not programs:
-            raise CandidateError("the answer holds no program: write the program in one fenced block")
-        first: CandidateError | None = None
-        for text in programs[:ANSWERS_TRIED]:
+        first = CandidateError("the answer holds no program: write the program in one fenced block")
+        for place, text in enumerate(programs[:ANSWERS_TRIED]):
             try:
                 return self.parse(text)
             except CandidateError as error:
-                first = first or error
-        assert first is not None
+                first = first if place else error
         raise first
 
     def opponent_set(self, opponents: Sequence[Candidate]) -> tuple[Candidate, ...]:
@@ -200,11 +196,8 @@ class Domain(ABC):
         seed: int = 0,
         rounds: int = 1,
     ) -> list[Evaluation]:
-        """One evaluation per candidate. Equal programs are played once, and remembered ones not at all.
-
-        The result for a candidate does not depend on the others in the call, nor on the order of the
-        opponents. Raises DomainError where the domain breaks its contract.
-        """
+        """One evaluation per candidate, independent of the others and of the order of opponents. Equal
+        programs are played once, remembered ones not at all. DomainError: the domain breaks its contract."""
         if rounds < 1:
             raise ConfigError(f"{rounds} rounds: at least one is needed")
         chosen = self.opponent_set(opponents)
@@ -234,9 +227,8 @@ class Domain(ABC):
 
 
 class EvaluationCache:
-    """Evaluations by (program, evaluator), at most `limit`: the one that was asked for longest ago is
-    forgotten first. An evaluation is a function of its key, so a hit and a miss give the same numbers.
-    Thread-safe."""
+    """Evaluations by (program, evaluator), the `limit` that were asked for last. An evaluation is a function
+    of its key, so a hit and a miss give the same numbers. Thread-safe."""
 
     def __init__(self, limit: int) -> None:
         if limit < 0:

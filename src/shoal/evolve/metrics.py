@@ -7,9 +7,9 @@ With C cells in the grid, E the elites, f their fitness under the archive's eval
     normalised QD-score   QD-score / C
     best                  greatest f
 
-These are pyribs' definitions. The offset is the least fitness that is possible, so that filling a cell
-never lowers the score; where fitness is never negative, as in Core War, it is 0. Sums are exact
-(`math.fsum`), so equal archives have equal numbers whatever their history.
+These are pyribs' definitions. The offset is the least possible fitness, in Core War 0, so that filling a cell
+never lowers the score. Sums are exact (`math.fsum`), so equal archives have equal numbers whatever their
+history.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def summarise_archive(archive: Archive, offset: float = 0.0) -> ArchiveSummary:
 
 
 def merge_raw(archives: Sequence[Archive]) -> Archive:
-    """The merged archive of the DEI paper: the greatest number of each cell, although the numbers were
-    found against different opponents and grow with how many there were. Shown beside `merge_common`."""
+    """The merged archive of the DEI paper: the greatest number of each cell, although the numbers were found
+    against different opponents and grow with how many there were."""
     axes = _common_axes(archives)
     merged = Archive(axes, MIXED)
     for archive in archives:
@@ -89,13 +89,12 @@ def merge_common(
 
 
 def _common_axes(archives: Sequence[Archive]) -> tuple[Axis, ...]:
-    if not archives:
+    axes = {archive.axes for archive in archives}
+    if len(axes) == 1:
+        return axes.pop()
+    if not axes:
         raise ConfigError("there is no archive to merge")
-    if len({archive.axes for archive in archives}) > 1:
-        raise ConfigError(
-            "archives with different axes cannot be merged: place their elites in one grid first"
-        )
-    return archives[0].axes
+    raise ConfigError("archives with different axes cannot be merged: place their elites in one grid first")
 
 
 def niche_novelty(received: Sequence[Cell], previous: Archive | None) -> float | None:

@@ -1,8 +1,7 @@
 """The outside of a search: the model writes, the domain evaluates, and both happen away from the node.
 
-Each request runs in a thread of its own, so that calls wait beside each other and a domain's compiled engine,
-which lets go of the interpreter, plays on as many cores as there are. The answer carries the evaluation: it
-is a function of program and arena, the journal keeps it, and nothing is played again on resume.
+Each request runs in a thread of its own, so that calls wait beside each other and a domain's compiled engine
+plays on all cores. The answer carries the evaluation, so nothing is played again on resume.
 """
 
 from __future__ import annotations
@@ -38,8 +37,7 @@ from shoal.runs.search import (
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 EVALUATIONS = threading.BoundedSemaphore(CORES + 1)
-"""Evaluations at a time in this process: one more than cores, since one of them usually waits for the
-interpreter."""
+"""Evaluations at a time in this process: one more than cores, as one usually waits for the interpreter."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class SearchOutside(Threads[_Job, SearchAnswer]):
         super().begin(call, None, self._job(call, state, request), now)
 
     def answer(self, state: SearchState, request: SearchRequest) -> Reply[SearchAnswer]:
-        """The same at once, in this thread: what a simulated node needs."""
+        """The same at once, in this thread, for simulated nodes."""
         return self._work(self._job(Call(0, 0), state, request))
 
     def _job(self, call: Call, state: SearchState, request: SearchRequest) -> _Job:

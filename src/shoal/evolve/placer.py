@@ -1,7 +1,7 @@
-"""Placing: the result of a turn changes the archive and the course. The only place where a search's state
-changes.
+"""Placing: the result of a turn changes the archive and the course, and nothing else changes a search's
+state.
 
-Everything here depends on the journaled values alone, so that replaying a journal gives the same state. Of an
+Everything here depends on journaled values alone, so that replaying a journal gives the same state. Of an
 item of another node only the text counts, as the verifier found it.
 """
 

@@ -116,11 +116,9 @@ def choose_opponents(
     history: int | None = None,
     limit: int | None = None,
 ) -> list[Candidate]:
-    """The initial opponents, then own and received champions in turn, the newest first, each program once.
-
-    `own` and `received` are given oldest first; of each at most the last `history` are considered (None:
-    all). The list has at most `limit` entries, `limit` being the domain's `opponent_limit`.
-    """
+    """The initial opponents, then own and received champions in turn, the newest first, each program once, at
+    most `limit`. `own` and `received` are given oldest first; of each the last `history` count (None:
+    all)."""
     if history is not None and history < 0:
         raise ConfigError(f"history {history}: give 0 (no champions), a positive number, or none for all")
     chosen = {candidate.digest: candidate for candidate in initial}

@@ -1,8 +1,7 @@
 """The settings of a run of `shoal evolve`, as one typed config.
 
 Defaults are those of the DEI paper, or of DRQ where DEI does not say; where ours differ, a comment says why.
-Amounts for the whole swarm (calls, tokens, dollars) are dealt out to the nodes exactly. The options of a
-domain are the domain's own.
+Amounts for the whole swarm (calls, tokens, dollars) are dealt out to the nodes exactly.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ from shoal.evolve.registry import open_domain
 from shoal.models import parse_spec
 
 Sharing = Literal["both", "off", "opponents", "seeds"]
-"""The use of received champions: as opponents and as seeds of the archive, or one of the two; "off" is a
-swarm of nodes that know nothing of each other."""
+"""The use of received champions: as opponents and as seeds of the archive, or one of the two, or none."""
 
 DEFAULT_MODELS = ("builtin:bomber", "builtin:replicator", "builtin:scanner", "builtin:vampire")
 
@@ -36,8 +34,8 @@ Seconds = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One node per entry of `models`. `calls` is the total of the swarm; calls that warm up a round, repair
-    a program or repeat a failed call are among them."""
+    """One node per entry of `models`. `calls` is the total of the swarm, with warm-up, repair and
+    repetition."""
 
     renamed: ClassVar = {"battles": "repeats", "retest_battles": "retest_repeats", "corewar": "options"}
 
@@ -142,8 +140,7 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         return domain.first_opponents if self.opponents is None else self.opponents
 
     def settled(self) -> EvolveSettings:
-        """The same with the domain's own choices written out, so that a run's folder tells them whatever
-        becomes of the domain."""
+        """The same with the domain's own choices written out, for the folder of a run."""
         domain = self.open_domain()
         options = {**self.options, **domain.options}
         return msgspec.structs.replace(self, opponents=self.initial_opponents(domain), options=options)
@@ -166,8 +163,8 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         return budget
 
     def look_ahead_of(self, index: int) -> int:
-        """Weights in the node's own process answer one call at a time. One more is asked for, so that
-        evaluations and calls overlap; others would only wait in line and use up their deadlines."""
+        """At most 2 for weights in the node's own process, which answer one call at a time: one more lets
+        evaluations and calls overlap, and others would only use up their deadlines."""
         is_local = parse_spec(self.models[index]).scheme == "local"
         return min(self.look_ahead, 2) if is_local else self.look_ahead
 

@@ -1,7 +1,7 @@
 """The state of a search: its course (plain data), the archive of the round, and the opponents of candidates.
 
-Only `Searcher.absorb` changes it. All of it can be written down and read back (`save`, `restore`), so that
-resuming a long run need not begin at its first turn.
+Only `Searcher.absorb` changes it. `save` and `restore` write it down and read it back, so that resuming a
+long run need not begin at its first turn.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ MOST_WAITING_OF_AUTHOR = 8
 
 
 class Course(msgspec.Struct):
-    """The plain part of the state. `turn` is the newest one that was absorbed; `seen` are the programs that
-    were evaluated in this round; `failed` are the turns in a row whose model failed, `fatal_turn` is the last
-    failure that trying again does not mend, and `trouble` its message."""
+    """The plain part of the state. `turn` is the newest one that was absorbed; `seen` are the programs
+    evaluated in this round; `failed` are the turns in a row whose model failed, the last with the message
+    `trouble`; `fatal_turn` is the last failure that trying again does not mend."""
 
     round: int = 0
     phase: Phase = "drain"
@@ -43,8 +43,7 @@ class Course(msgspec.Struct):
     last: SearchNote | None = None
 
     def take_in(self, migrant: Migrant) -> None:
-        """Keeps a migrant for the next round, within bounds; which ones stay does not depend on their order
-        of arrival."""
+        """Keeps a migrant for the next round, within bounds that do not depend on the order of arrival."""
         if migrant not in self.waiting:
             self.waiting = sorted([*self.waiting, migrant], key=lambda one: one.order)
         own = [one for one in self.waiting if one.author == migrant.author]

@@ -1,12 +1,9 @@
 """Redcode without a language model: operators that each know one style of playing, and one that knows none.
 
-    rng = random.Random(1)
-    bomber = builtin_mutators()["bomber"]
-    source = bomber("new", None, rng)
-    source = bomber("mutate", source, rng)
+    source = builtin_mutators()["bomber"]("new", None, random.Random(1))
 
-They stand in for models with different priors: they need nothing, cost nothing, and are deterministic from
-the generator they are given. They write ICWS'94 without P-space.
+They stand in for models with different priors, cost nothing, and are deterministic from the generator they
+are given. They write ICWS'94 without P-space.
 """
 
 from __future__ import annotations
@@ -39,8 +36,8 @@ ATTEMPTS = 8
 
 
 class Mutator:
-    """One style as an operator. The text it returns assembles under `settings`, and a mutation differs
-    from its parent unless chance undid it eight times."""
+    """One style as an operator. Its text assembles under `settings`, and a mutation differs from its parent
+    unless chance undid it eight times."""
 
     def __init__(self, style: Style, settings: Settings) -> None:
         if settings.standard == "88":

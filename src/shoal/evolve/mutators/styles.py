@@ -25,9 +25,9 @@ EVEN: Mapping[str, int] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Style:
-    """`writers` make whole programs, `fragments` a few instructions to splice in (both Redcode), `constant`
-    draws a number as this style uses it, `taste` weighs the kinds of change, and `boldness` is the
-    probability of one change more."""
+    """`writers` make whole programs, `fragments` a few instructions to splice in, `constant` draws a number
+    as this style uses it, `taste` weighs the kinds of change, `boldness` is the probability of one change
+    more."""
 
     name: str
     writers: tuple[Writer, ...]

@@ -1,8 +1,8 @@
 """Prompts: templates with a name and a version, filled in at `{{places}}`.
 
-A prompt records the id of every template that went into it (name, version, digest), so that two runs can be
-told apart by their prompts. In the blind mode, as in the DEI and DRQ papers, a prompt shows the parent and
-nothing about how it does; the informed mode adds the score and the losses.
+A prompt records the id (name, version, digest) of every template in it, so that runs can be told apart by
+their prompts. In the blind mode, as in the DEI and DRQ papers, a prompt shows the parent alone; the informed
+mode adds its score and its losses.
 """
 
 from __future__ import annotations
