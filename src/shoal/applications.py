@@ -1,9 +1,7 @@
-"""The applications of the loop, one manifest each: everything that runs their folders or reads them.
-
-A run says in its config which application it is of (`application = "train"`). Verbs, reports, the dashboard,
-trackers and experiments look the parts up here, so nothing else asks which application it has. Parts are
-named as `module:attribute` and loaded when first used: listing runs needs no torch.
-"""
+"""The applications of the loop, one manifest each: everything that runs their folders or reads them. A run's
+config names its application. Verbs, reports, the dashboard, trackers and experiments look the parts up here,
+so nothing else asks which application it has. Parts are loaded when first used: listing runs needs no
+torch."""
 
 from __future__ import annotations
 
@@ -17,14 +15,12 @@ from shoal.errors import RunError
 
 @dataclass(frozen=True)
 class Application:
-    """`name` stands in the config; `title` is for people. The other fields name the parts:
-
+    """`name` stands in the config; `title` is for people. The other fields name parts as `module:attribute`:
     `crew`: the nodes, made from settings of its `settings_type`. `check_models(settings)`: refuses models
     that can be seen not to be usable. `note`: the struct of a turn's note. `summarise(folder)`: a run in
     numbers. `export(folder, out)`: tables and files. `report(...)`: parts of a page. `view`: a node in the
     dashboard. `points`: a note as numbers for trackers. `terminal`: tables and summary for the terminal.
-    `findings`: an experiment's results.
-    """
+    `findings`: an experiment's results."""
 
     name: str
     title: str

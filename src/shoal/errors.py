@@ -1,8 +1,5 @@
-"""One family of errors, named by the boundary that was crossed.
-
-Every message says what was found, where, and what to do about it. Code that calls Shoal can catch
-`ShoalError` and print it; the command line does exactly that and exits with code 2.
-"""
+"""One family of errors, named by the boundary that was crossed. Every message says what was found, where, and
+what to do about it. The command line prints a `ShoalError` and exits with code 2."""
 
 from __future__ import annotations
 
@@ -66,14 +63,11 @@ class ConfineError(ShoalError):
 
 
 class ModelError(ShoalError):
-    """A call to a model did not give an answer. The message is one line and never holds a key.
-
-    `kind` is the name under which the failure is journaled and counted. `reached` says whether the attempt
-    may have reached the model: if so it counts as a call. `unbilled` says that the server itself refused
-    before any token was made; otherwise what the call cost is unknown. `transient` says whether the same
-    request may succeed later. `seconds` is how long the attempt took and `attempts` how many calls were
-    spent, where that is known.
-    """
+    """A call to a model did not give an answer. The message is one line and never holds a key. The failure is
+    journaled and counted as `kind`. An attempt that may have `reached` the model counts as a call.
+    `unbilled`: the server refused before any token was made; otherwise the cost is unknown. `transient`: the
+    same request may succeed later. `seconds` is how long the attempt took and `attempts` how many calls were
+    spent, if known."""
 
     seconds: float = 0.0
     attempts: int = 0

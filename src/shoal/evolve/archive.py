@@ -1,16 +1,14 @@
-"""The MAP-Elites archive: the best program of each cell, under one evaluator.
-
-Guarantees, for archives with the same axes and evaluator, where an evaluation is a function of the program
-(each one is a property test):
+"""The MAP-Elites archive: the best program of each cell, under one evaluator, which is the rules, the
+opponents and the seeds as one id. Guarantees, each with a property test, for archives with the same axes and
+evaluator:
 
 - the content depends on which programs were added, not on their order nor on how often;
 - `merge` is commutative, associative and idempotent, and equal to adding everything to one archive;
 - an elite leaves its cell only for a better one (`better` is the total order), by `remove` or `rescore`;
 - coverage never falls by adding.
 
-The objective moves when opponents change, so `rescore` may lower a fitness, move an elite to another cell, or
-cost it its place. Evaluations compare only under one evaluator: the rules, the opponents and the seeds as one
-id.
+The objective moves when opponents change, so `rescore` may lower a fitness, move an elite, or cost it its
+place.
 """
 
 from __future__ import annotations
@@ -54,8 +52,7 @@ def cell_of(axes: Sequence[Axis], measures: Mapping[str, float]) -> Cell:
 
 
 class Elite(msgspec.Struct, frozen=True):
-    """A program, identified by the hash of its canonical text. At most one evaluation per evaluator, the
-    newest last."""
+    """A program, by the hash of its canonical text, with one evaluation per evaluator, the newest last."""
 
     digest: str
     source: str

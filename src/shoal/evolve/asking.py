@@ -1,8 +1,6 @@
-"""Asking a model for a program: prompt, call, reading the answer, and one attempt at repair.
-
-Every attempt that may have reached the model counts as a call, and a proposal spends no more than it was
-given. A failure of the model is an answer with a name, not an exception.
-"""
+"""Asking a model for a program: prompt, call, reading the answer, and one attempt at repair. Every attempt
+that may have reached the model counts as a call, and a proposal spends no more than it was given. A failure
+of the model is an answer with a name, not an exception."""
 
 from __future__ import annotations
 
@@ -106,8 +104,7 @@ class Asker:
         feedback: str | None = None,
         spend: Callable[[Mapping[str, int]], None] = lambda amounts: None,
     ) -> Written:
-        """A program, or why there is none, within the deadline of a proposal. `spend` is told of each call
-        after the first one before it is sent."""
+        """A program, or why there is none. `spend` hears of each call but the first before it is sent."""
         began = time.monotonic()
 
         def before(number: int) -> None:

@@ -1,8 +1,5 @@
-"""One evaluator for all runs of a domain, and held-out programs that took no part in a search.
-
-The common opponents are the domain's own starters, on fixed seeds, so numbers found here compare between
-nodes, runs and machines under the same rules.
-"""
+"""One evaluator for all runs of a domain, and held-out programs that took no part in a search. The common
+opponents are the domain's starters, on fixed seeds, so numbers compare between nodes, runs and machines."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""The seam between a search and its subject: a domain.
-
-A domain reads a program (`parse`) and plays it (`play`); everything else has a default. A search calls
-`evaluate`, which remembers earlier results, checks the outcome, and labels every number with its evaluator.
-`docs/domains.md` builds one.
-"""
+"""The seam between a search and its subject: a domain, which reads a program (`parse`) and plays it (`play`);
+everything else has a default. A search calls `evaluate`, which remembers earlier results, checks the outcome,
+and labels every number with its evaluator. `docs/domains.md` builds one."""
 
 from __future__ import annotations
 
@@ -61,8 +58,7 @@ class Operator(Protocol):
 
 
 class Domain(ABC):
-    """The subject of a search. Subclasses give `name`, `axes`, `parse` and `play`, and may replace the
-    rest."""
+    """The subject of a search. Subclasses give `name`, `axes`, `parse` and `play`; the rest has defaults."""
 
     name: str
     version: int = 1
@@ -89,8 +85,7 @@ class Domain(ABC):
 
     @abstractmethod
     def parse(self, text: str) -> Candidate:
-        """The program of a text, within bounded time. For any other text CandidateError helps to repair
-        it."""
+        """The program of a text, within bounded time. CandidateError says how to repair any other text."""
 
     @abstractmethod
     def play(
@@ -133,8 +128,7 @@ class Domain(ABC):
         return bool(line.strip())
 
     def plain(self, candidate: Candidate) -> str:
-        """The program without anything that its author could address to a reader: the form in which models
-        see the programs of strangers."""
+        """The program as models see those of strangers: without words of its author to a reader."""
         return candidate.canonical
 
     def show(self, candidate: Candidate, evaluation: Evaluation | None = None) -> str:
@@ -152,8 +146,7 @@ class Domain(ABC):
     def duel(
         self, candidates: Sequence[Candidate], opponents: Sequence[Candidate], *, seed: int, rounds: int
     ) -> list[list[Duel]]:
-        """Each candidate against each opponent alone. By default both are played without opponents and their
-        scores compared."""
+        """Each candidate against each opponent alone; by default by their scores without opponents."""
         own = self.evaluate(candidates, (), seed=seed, rounds=rounds)
         others = self.evaluate(opponents, (), seed=seed, rounds=rounds)
         return [

@@ -1,9 +1,7 @@
-"""The program within a model's answer.
-
-Models wrap programs in prose, thoughts, fences, HTML entities or nothing at all, and are cut off in the
-middle. `extract_programs` returns the likely readings, best first; only the domain's parser can tell which of
-them is a program. Any text gives a list, in time and memory linear in its first ANSWER_SIZE characters.
-"""
+"""The program within a model's answer: in prose, thoughts, fences, HTML entities or nothing at all, and cut
+off in the middle. `extract_programs` returns the likely readings, best first; only the domain's parser can
+tell which of them is a program. Time and memory are linear in the first ANSWER_SIZE characters of any
+text."""
 
 from __future__ import annotations
 

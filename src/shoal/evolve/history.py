@@ -1,8 +1,6 @@
-"""The history of a run's nodes, from their journals alone, while the run goes on and after it was killed.
-
-A journal is replayed through the very `absorb` that wrote it, so the archives here are those that the nodes
-had. Nothing is played and no model is asked.
-"""
+"""The history of a run's nodes, from their journals alone, while the run goes on and after it was killed. A
+journal is replayed through the very `absorb` that wrote it, so the archives are those that the nodes had.
+Nothing is played and no model is asked."""
 
 from __future__ import annotations
 

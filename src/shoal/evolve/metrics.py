@@ -1,15 +1,11 @@
-"""Numbers about archives: pure functions of archives, records of fills, and lists of results.
-
-With C cells in the grid, E the elites, f their fitness under the archive's evaluator, o an offset:
+"""Numbers about archives, by pyribs' definitions. With C cells, elites E of fitness f, and an offset o:
 
     coverage              |E| / C
     QD-score              sum over E of (f - o)
     normalised QD-score   QD-score / C
-    best                  greatest f
 
-These are pyribs' definitions. The offset is the least possible fitness, in Core War 0, so that filling a cell
-never lowers the score. Sums are exact (`math.fsum`), so equal archives have equal numbers whatever their
-history.
+The offset is the least possible fitness, in Core War 0, so that filling a cell never lowers the score. Sums
+are exact (`math.fsum`), so equal archives have equal numbers.
 """
 
 from __future__ import annotations
@@ -113,8 +109,7 @@ class Contribution(NamedTuple):
 
 
 def contributions(fills: Iterable[tuple[Cell, str]]) -> dict[str, Contribution]:
-    """By model, over all cells that were ever filled. A fill is a cell and the model whose program came into
-    it, in the order in which they happened."""
+    """By model, from cells and the models whose programs came into them, in the order of these events."""
     history: dict[Cell, list[str]] = {}
     for cell, model in fills:
         history.setdefault(cell, []).append(model)

@@ -1,8 +1,6 @@
-"""The outside of a search: the model writes, the domain evaluates, and both happen away from the node.
-
-Each request runs in a thread of its own, so that calls wait beside each other and a domain's compiled engine
-plays on all cores. The answer carries the evaluation, so nothing is played again on resume.
-"""
+"""The outside of a search: the model writes and the domain evaluates, in one thread per request, so that
+calls wait beside each other and a compiled engine plays on all cores. The answer carries the evaluation, so
+nothing is played again on resume."""
 
 from __future__ import annotations
 

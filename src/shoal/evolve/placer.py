@@ -1,9 +1,6 @@
-"""Placing: the result of a turn changes the archive and the course, and nothing else changes a search's
-state.
-
-Everything here depends on journaled values alone, so that replaying a journal gives the same state. Of an
-item of another node only the text counts, as the verifier found it.
-"""
+"""Placing: the result of a turn changes the archive and the course, and nothing else does. Everything depends
+on journaled values alone, so that a replay gives the same state. Of an item of another node only the text
+counts, as the verifier found it."""
 
 from __future__ import annotations
 

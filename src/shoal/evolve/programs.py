@@ -1,8 +1,5 @@
-"""Every program that the journals of a run name: who made it, from which parent, and when.
-
-The word of a peer outside the run about the origin of its champion is not used: such a program has the maker
-"peer" and no parent. Nothing is played.
-"""
+"""Every program that the journals of a run name: its maker, its parent, its time. The word of a peer outside
+the run about its champion's origin is not used: such a program has the maker "peer" and no parent."""
 
 from __future__ import annotations
 
@@ -41,9 +38,8 @@ MOST_LINES = 2000
 
 
 class Made(msgspec.Struct, frozen=True):
-    """A program of a run. `round` counts from 0. `made_at` is the time of its maker's journal, None where
-    nobody in the run made it; `fitness` was measured by its maker's node then, against that round's
-    opponents."""
+    """A program of a run; `round` counts from 0. `made_at` is the time of its maker's journal, None where
+    nobody in the run made it; `fitness` is its maker's finding, against the opponents of that round."""
 
     digest: str
     source: str
@@ -151,9 +147,8 @@ def lineage_of(
     most: int = MOST_ANCESTORS,
     plain: Callable[[str], str] = lambda source: source,
 ) -> Lineage:
-    """The program and its known ancestors, at most `most`; ends also where two nodes made each other's
-    parents. Differences are between the `plain` forms of sources, so that a model's habits of spacing are
-    none."""
+    """The program and its known ancestors, at most `most`; ends where two nodes made each other's parents.
+    Differences are between `plain` sources, so that habits of spacing do not show."""
     found: list[Ancestor] = []
     seen: set[str] = set()
     program: Made | None = programs[digest]
@@ -177,9 +172,9 @@ MOST_LISTED = 40
 
 
 class CellHolder(msgspec.Struct, frozen=True):
-    """`fitness` and `measures` are against the common opponents, the same for all runs. `labels` are the
-    values that the cell stands for, by measure. `seconds` is the time from the beginning of the run until the
-    program was made; None where nobody in the run made it."""
+    """`fitness` and `measures` are against the common opponents. `labels` are the values that the cell stands
+    for, by measure. The program was made `seconds` after the run began; None where nobody in the run made
+    it."""
 
     cell: Cell
     labels: dict[str, str]

@@ -22,10 +22,8 @@ def domain_names() -> list[str]:
 
 def open_domain(name: str, options: Mapping[str, Any] | None = None, *, threads: int | None = None) -> Domain:
     """The domain of this name, or of an importable `module:Class`, made with `options`; `threads` limits an
-    engine of its own.
-
-    Only a subclass of `Domain` is ever called; an instance is taken as it is, without options.
-    """
+    engine of its own. Only a subclass of `Domain` is ever called; an instance is taken as it is, without
+    options."""
     target = name if ":" in name else _target(name)
     found = _load(name, target)
     if isinstance(found, Domain) and not options:

@@ -1,7 +1,5 @@
 """The plan of a round: the opponents of candidates, the entrants of the archive, the calls that begin it.
-
-Pure functions of settings and course; nothing here depends on time, arrival order or the other nodes.
-"""
+Nothing here depends on time, arrival order or the other nodes."""
 
 from __future__ import annotations
 
@@ -117,8 +115,7 @@ def choose_opponents(
     limit: int | None = None,
 ) -> list[Candidate]:
     """The initial opponents, then own and received champions in turn, the newest first, each program once, at
-    most `limit`. `own` and `received` are given oldest first; of each the last `history` count (None:
-    all)."""
+    most `limit`. `own` and `received` are given oldest first, and the last `history` of each count."""
     if history is not None and history < 0:
         raise ConfigError(f"history {history}: give 0 (no champions), a positive number, or none for all")
     chosen = {candidate.digest: candidate for candidate in initial}

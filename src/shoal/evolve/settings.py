@@ -1,8 +1,6 @@
-"""The settings of a run of `shoal evolve`, as one typed config.
-
-Defaults are those of the DEI paper, or of DRQ where DEI does not say; where ours differ, a comment says why.
-Amounts for the whole swarm (calls, tokens, dollars) are dealt out to the nodes exactly.
-"""
+"""The settings of `shoal evolve`. Defaults are those of the DEI paper, or of DRQ where DEI does not say;
+where ours differ, a comment says why. Amounts for the whole swarm (calls, tokens, dollars) are dealt out to
+the nodes exactly."""
 
 from __future__ import annotations
 
@@ -34,8 +32,7 @@ Seconds = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One node per entry of `models`. `calls` is the total of the swarm, with warm-up, repair and
-    repetition."""
+    """One node per entry of `models`. `calls` is the total of the swarm, repairs and repetitions included."""
 
     renamed: ClassVar = {"battles": "repeats", "retest_battles": "retest_repeats", "corewar": "options"}
 

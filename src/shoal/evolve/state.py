@@ -1,8 +1,5 @@
 """The state of a search: its course (plain data), the archive of the round, and the opponents of candidates.
-
-Only `Searcher.absorb` changes it. `save` and `restore` write it down and read it back, so that resuming a
-long run need not begin at its first turn.
-"""
+Only `Searcher.absorb` changes it. `save` and `restore` spare a resume the replay from the first turn."""
 
 from __future__ import annotations
 
@@ -24,8 +21,8 @@ MOST_WAITING_OF_AUTHOR = 8
 
 class Course(msgspec.Struct):
     """The plain part of the state. `turn` is the newest one that was absorbed; `seen` are the programs
-    evaluated in this round; `failed` are the turns in a row whose model failed, the last with the message
-    `trouble`; `fatal_turn` is the last failure that trying again does not mend."""
+    evaluated in this round; `failed` are the turns in a row whose model failed, `trouble` is the last
+    message, and `fatal_turn` the last failure that trying again does not mend."""
 
     round: int = 0
     phase: Phase = "drain"

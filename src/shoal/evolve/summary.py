@@ -1,9 +1,7 @@
-"""A run in numbers, from its folder alone, finished or not.
-
-Two merged archives stand side by side, made of the archives of each node's last complete round. *Raw* is the
-paper's: the greatest fitness of each cell as its node measured it, although fitness grows with the number of
-opponents. *Common* evaluates every elite anew against one opponent set that is the same for all runs.
-"""
+"""A run in numbers, from its folder alone, finished or not. Two merged archives stand side by side, of each
+node's last complete round. *Raw* is the paper's: the greatest fitness of each cell as its node measured it,
+although fitness grows with the number of opponents. *Common* evaluates every elite anew against one opponent
+set that is the same for all runs."""
 
 from __future__ import annotations
 
@@ -45,8 +43,7 @@ STARTERS = "the starter set"
 
 @reads_run
 def summarise(folder: Path, held_out: Path | None = None) -> SearchSummary:
-    """The run in `folder`. Its best program fights those in the folder `held_out`, else those of the
-    settings, else the domain's starters."""
+    """The run in `folder`. Its best program meets `held_out`, else the settings' programs, else starters."""
     run = read_run(folder)
     settings, domain, histories, common = run.settings, run.domain, run.histories, run.common
     raw = merge_raw(run.archives or [common])

@@ -18,11 +18,9 @@ from shoal.node.standing import Progress
 
 
 def run_arm(trial: Trial, stop: Stop, advance: Advance) -> bytes | None:
-    """The summary of the run as JSON; None if it was asked to stop before.
-
-    A run that was interrupted and costs nothing is done anew, so that an interruption never changes a result.
-    A run that is paid for goes on from where it was: calls without a recorded answer are lost.
-    """
+    """The summary of the run as JSON; None if it was asked to stop before. An interrupted run that costs
+    nothing is done anew, so that an interruption never changes a result. One that is paid for goes on from
+    where it was: calls without a recorded answer are lost."""
     application = APPLICATIONS[trial.settings["application"]]
     crew_type = application.load("crew")
     settings = msgspec.convert({**trial.settings, "seed": trial.seed}, crew_type.settings_type)

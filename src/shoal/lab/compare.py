@@ -1,10 +1,7 @@
-"""The DEI paper's experiment: one model, many of one model, many models, at equal total calls.
-
-Beside the paper's three conditions, solo and homogeneous once per model, stand the controls that tell where a
-gain comes from: no sharing, champions as opponents only or as seeds only, and nothing but fresh programs.
-Each control differs from the heterogeneous arm in exactly one setting. The findings follow from the summaries
-of the runs alone; a half-done comparison has findings too, and says how many runs are missing.
-"""
+"""The DEI paper's experiment: one model, many of one model, many models, at equal total calls. Beside these
+three conditions, solo and homogeneous once per model, stand controls that tell where a gain comes from; each
+differs from the heterogeneous arm in one setting. The findings follow from the summaries of the finished
+runs, and say how many runs are missing."""
 
 from __future__ import annotations
 
@@ -125,8 +122,7 @@ def _family(arms: Sequence[ArmResults], family: str) -> list[ArmResults]:
 def _baselines(
     arms: Sequence[ArmResults], metrics: Sequence[Metric]
 ) -> list[tuple[Group, dict[str, BySeed]]]:
-    """The mean and the best of each baseline family, with their values. The best one is chosen for each
-    metric that has a better side."""
+    """The mean and the best of each baseline family with their values; the best one for each metric."""
     found = []
     for family in BASELINES:
         if members := _family(arms, family):

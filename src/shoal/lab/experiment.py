@@ -1,14 +1,13 @@
 """An experiment: named arms × seeds, one folder, finished run by run.
 
-    experiment.json             what was asked for: arms with their settings, seeds; written first
+    experiment.json             the plan: arms with their settings, seeds; written first
     sessions.json               when and with what the command ran
     runs/<arm>/<seed>/          the folder of one run, filled by the arm's task
-    outcomes/<arm>/<seed>.json  what that run came to; there once the run has finished
-    failures/<arm>/<seed>.txt   why it last failed; it is tried again the next time
+    outcomes/<arm>/<seed>.json  the result of a finished run
+    failures/<arm>/<seed>.txt   the reason of the last failure; the run is tried again the next time
     .owner                      locked by the process that runs it
 
-Every file is whole or not there, so a kill at any moment costs nothing but the time of the runs under way.
-Nothing here knows what an arm does.
+Every file is whole or not there, so a kill at any moment costs only the time of the runs under way.
 """
 
 from __future__ import annotations
@@ -98,11 +97,8 @@ class Experiment:
 
     @classmethod
     def begin(cls, path: Path, plan: Plan) -> Experiment:
-        """Starts the experiment at `path`, or goes on with it.
-
-        An experiment that is there already must be the same one; more arms and more seeds may be added to
-        it, since each run stands for itself. RunError names the first thing that differs.
-        """
+        """Starts the experiment at `path`, or goes on with it. More arms and seeds may be added to one that
+        is there; RunError names the first other thing that differs."""
         path = path.absolute()
         if not (path / EXPERIMENT).is_file() and path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise RunError(f"{path}: this is not empty and not an experiment. Name a new folder.")
@@ -189,8 +185,7 @@ class Experiment:
         self.mark_time()
 
     def mark_time(self, every: float = 0.0) -> None:
-        """Writes down how long this session has lasted, unless that was done within the last `every` seconds.
-        A kill loses only what came after."""
+        """Writes down how long this session has lasted, at most once in `every` seconds."""
         seconds = round(time.monotonic() - self._began, 1)
         if self._session is not None and seconds >= self._session.seconds + every:
             self._session = msgspec.structs.replace(self._session, seconds=seconds)

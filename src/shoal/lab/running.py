@@ -1,9 +1,6 @@
-"""Doing an experiment's runs side by side, each in a process of its own.
-
-A run that has an outcome is not done again; one that was interrupted is given its folder again and goes on
-from there. A run that fails is recorded and the others go on. When asked to stop, the runs under way are
-asked to stop too. However this process ends, its children end with it.
-"""
+"""Doing an experiment's runs side by side, each in a process of its own. A run that has an outcome is not
+done again, one that was interrupted goes on in its folder, and one that fails is recorded while the others go
+on. However this process ends, its children end with it."""
 
 from __future__ import annotations
 
@@ -31,8 +28,8 @@ from shoal.node.drive import Stop
 Advance = Callable[[float], None]
 Task = Callable[[Trial, Stop, Advance], bytes | None]
 """Does a run in `trial.folder`, from its beginning or from where it was left, and gives its result as JSON;
-None if it was asked to stop before. It calls `advance` now and then with the share that is done, 0 to 1.
-It is a function of a module, since another process has to find it."""
+None if it was stopped. `advance` hears now and then of the share that is done, 0 to 1. Another process has to
+find it, so it is a function of a module."""
 
 LONGEST_WAIT = 0.2
 SECONDS_BETWEEN_ADVANCES = 0.5
@@ -41,9 +38,8 @@ SECONDS_BETWEEN_MARKS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where the experiment stands. `ended` names the run that has just ended, if this is why it is told;
-    `failed` is why it failed, and `stopped` says that it was asked to end before it was done. `seconds_left`
-    is None until there is something to go by."""
+    """The state of the experiment, told now and then and when a run has `ended`: because it `failed`, was
+    `stopped`, or is done. `seconds_left` is None until there is something to go by."""
 
     finished: int
     total: int
@@ -176,8 +172,7 @@ def _listen(receiving: Connection, one: _Running) -> bool:
 
 
 def _conclude(experiment: Experiment, one: _Running, asked_to_stop: bool) -> bool:
-    """Whether the run has an outcome. The failure of one that has none, and was not asked to stop, is
-    recorded."""
+    """Whether the run has an outcome. Records a failure unless it was asked to stop."""
     one.process.join()
     if experiment.outcome_path(one.trial.arm, one.trial.seed).is_file():
         one.failed = ""

@@ -1,10 +1,8 @@
-"""The experiment of the SAPO paper (Swarm sAmpling Policy Optimization): how much to share.
-
-In the mix I/J a node samples I groups of completions, shares them, and trains on these and on J groups of
-others. All mixes train on the same number of groups per step, so updates are equal and generation is not: 4/4
-generates half as much as 8/0. Beside the paper's four mixes stand controls that tell where a gain comes from,
-and arms for the questions that the paper leaves open. The findings follow from the runs' summaries alone.
-"""
+"""The experiment of the SAPO paper (Swarm sAmpling Policy Optimization): how much to share. In the mix I/J a
+node samples I groups of completions, shares them, and trains on these and on J groups of others. All mixes
+train on the same number of groups per step, so updates are equal and generation is not: 4/4 generates half as
+much as 8/0. Beside the paper's four mixes stand controls that tell where a gain comes from, and arms for open
+questions. The findings follow from the runs' summaries alone."""
 
 from __future__ import annotations
 
@@ -79,10 +77,7 @@ def plan_sweep(
     families: Sequence[str] | None = None,
 ) -> Plan:
     """The arms of these families with `seeds` seeds from the settings' own on. Without `families` all that
-    the settings allow: different models and tasks need two or more of them.
-
-    The mixes set `local` and `external`; the mix without sharing is always among them.
-    """
+    the settings allow. The mixes set `local` and `external`; the mix without sharing is always among them."""
     found = _parse_mixes(mixes)
     alone, half = found[0], min(found[1:], key=lambda mix: abs(mix.local - mix.external), default=None)
     _check(settings)

@@ -1,8 +1,6 @@
-"""From the values of runs to rows with intervals, paired differences, sentences and curves.
-
-Pure functions over numbers by seed, whatever was measured. A value that a run does not have is absent, and a
-row is made of the seeds that all of its parts have.
-"""
+"""From values by seed to rows with intervals, paired differences, sentences and curves, whatever was
+measured. A value that a run does not have is absent, and a row is made of the seeds that all of its parts
+have."""
 
 from __future__ import annotations
 
@@ -98,8 +96,7 @@ def compare(
 def sentence(
     ours: str, against: str, differences: Sequence[Difference], metrics: Mapping[str, Metric]
 ) -> str:
-    """The claims that these differences allow, better things first. For a metric without a better side, ours
-    is only called greater or less."""
+    """The claims that these differences allow, better things first, then those without a better side."""
     if any(one.verdict == "too few seeds" for one in differences):
         return f"{ours} against {against}: {too_few(differences)}"
     words = ("better", "worse", "greater", "less", "no difference can be shown")
@@ -198,8 +195,7 @@ def effort(
 
 @dataclass(frozen=True)
 class Finished(Generic[SummaryOf]):
-    """The finished runs of an experiment, with the metrics that some of them have; `seconds` of work are in
-    them."""
+    """The finished runs, `seconds` of work, with the metrics that some of them have."""
 
     experiment: Experiment
     summaries: Summaries[SummaryOf]

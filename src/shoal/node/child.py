@@ -1,9 +1,7 @@
-"""One node of a run as a process of its own, `python -m shoal.node.child`, started by processes.py.
-
-Orders come as one line of JSON on standard input, so that no secret stands on a command line. When that pipe
-closes, the parent is gone and the child ends at once; its journal is whole at any moment. Its trouble is one
-line on standard error.
-"""
+"""One node of a run as a process of its own, `python -m shoal.node.child`, started by processes.py. Orders
+come as one line of JSON on standard input, so that no secret stands on a command line. When that pipe closes,
+the parent is gone and the child ends at once; its journal is always whole. Its trouble is one line on
+standard error."""
 
 from __future__ import annotations
 
@@ -34,9 +32,8 @@ LOOK_EVERY = 0.1
 
 
 class Orders(msgspec.Struct, frozen=True):
-    """`crew` is the run's crew as `module:class`. `members` are the node ids of a private run, empty if the
-    swarm is open to others. The node's identity is `key`, or `spare_key`, if one is given, while another node
-    has that."""
+    """`crew` is `module:class`. `members` are the node ids of a private run, empty if the swarm is open. The
+    node's identity is `key`, or `spare_key`, if one is given, while another node has that."""
 
     crew: str
     folder: str
@@ -74,8 +71,7 @@ def read_crew(orders: Orders) -> Crew[Any]:
 
 
 def serve(crew: Crew[Any], orders: Orders, stop: Stop, after_turn: Callable[[], None] = lambda: None) -> str:
-    """Runs the node until it has ended or is stopped, calling `after_turn` after every turn; returns its
-    trouble, if there was any."""
+    """Runs the node until it has ended or is stopped; returns its trouble, if there was any."""
     run = RunFolder.look(Path(orders.folder))
     try:
         identity, lock = _claim_identity(orders.key)

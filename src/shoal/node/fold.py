@@ -1,12 +1,8 @@
-"""The one loop, as a fold over the journal: produce → share → gather → verify → absorb.
-
-`Fold` holds a node's state and the *need* that it waits at. Only `feed(record)` moves it on, so the same
-records give the same state to the node that writes them (node.py) and to the same node when it resumes
-(`rebuild`). A need that says *may* can be passed over and then leaves no record: a live node calls
-`pass_over`, a resume finds another record in its place.
-
-Answers may come in any order and at any time; turns are taken in the order in which they were asked.
-"""
+"""The one loop, as a fold over the journal: produce → share → gather → verify → absorb. `Fold` holds a node's
+state and the *need* that it waits at. Only `feed(record)` moves it on, so the same records give the same
+state, live (node.py) and on resume (`rebuild`). A need that says *may* can be passed over and then leaves no
+record: a live node calls `pass_over`, a resume finds another record in its place. Answers may come in any
+order; turns are taken in the order in which they were asked."""
 
 from __future__ import annotations
 

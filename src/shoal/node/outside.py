@@ -1,14 +1,7 @@
-"""The outside answers requests: a model behind a network, threads, a policy in this process.
-
-The loop begins a call and later collects the calls that are over; it never waits inside. `Inline` answers at
-once, `Threads` runs slow calls beside each other, and `Delayed` answers after a given virtual time. All three
-wrap one plain function
-
-    answer(state, request) -> Reply
-
-that may raise a ShoalError (say, the model failed): the turn is then missed, with that reason. Any other
-exception is a mistake in the program and stops the node.
-"""
+"""The outside answers requests: a model behind a network, threads, a policy in this process. The loop begins
+a call and later collects the calls that are over. `Inline` answers at once, `Threads` runs slow calls beside
+each other, `Delayed` answers after a virtual time. All wrap one function `answer(state, request) -> Reply`.
+If it raises a ShoalError, the turn is missed with that reason; any other exception stops the node."""
 
 from __future__ import annotations
 
@@ -28,8 +21,7 @@ AnswerOut = TypeVar("AnswerOut", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One attempt at one turn. `spend` journals that a further part of the reserve is about to be spent; it
-    is called before that, from any thread."""
+    """One attempt at one turn. `spend` journals a further part of the reserve before it is spent."""
 
     turn: int
     attempt: int
@@ -129,12 +121,9 @@ class Delayed(Inline[State, Request, Answer]):
 
 
 class Threads(Inline[object, Request, Answer]):
-    """Runs each call in a thread of its own; there are as many as the node looks ahead.
-
-    The function gets the request only, as the state goes on meanwhile. The threads are daemons: a call that
-    never ends does not keep the process alive. A call whose answer is no longer awaited costs a thread until
-    it ends, so a client should have a time-out of its own.
-    """
+    """Runs each call in a thread of its own. The function gets the request only, as the state goes on
+    meanwhile. The threads are daemons: a call that never ends does not keep the process alive, but costs a
+    thread, so a client should have a time-out of its own."""
 
     def __init__(self, function: Callable[[Request], Reply[Answer]]) -> None:
         super().__init__(lambda _, request: function(request))

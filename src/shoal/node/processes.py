@@ -1,8 +1,5 @@
-"""The nodes of a run as processes: started, watched by their journals, ended with their parent.
-
-A child gets its orders and nothing else; its progress is read from its journal. A child that fails or is
-killed is reported and stops nobody else.
-"""
+"""The nodes of a run as processes: started, watched by their journals, ended with their parent. A child that
+fails or is killed is reported and stops nobody else."""
 
 from __future__ import annotations
 

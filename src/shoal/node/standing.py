@@ -1,8 +1,5 @@
-"""The standing of a node, for people, from its folder alone: the same for a node of this process and for one
-of another process, running or ended.
-
-No node reads any of this, so a clock or a watcher cannot change a run.
-"""
+"""The standing of a node, for people, from its folder alone, whichever process it runs in. No node reads any
+of this, so a clock or a watcher cannot change a run."""
 
 from __future__ import annotations
 
@@ -34,10 +31,10 @@ class Traffic(msgspec.Struct, frozen=True):
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """`done` is the share of the node's work from 0 to 1. Its speed is counted in `work` (evaluations,
-    tokens), its budget of `allowed` (None: no limit) in `spent`. `per_second` and `seconds_left` are
-    estimates by the watcher's clock, None before there is any progress. `ended`: it will do no more;
-    `trouble` is the reason why it stopped early, `waiting` that of a delayed first turn."""
+    """`done` is the share of the node's work from 0 to 1. Speed is counted in `work` (evaluations, tokens),
+    the budget of `allowed` (None: no limit) in `spent`. `per_second` and `seconds_left` are the watcher's
+    estimates, None before any progress. `ended`: it will do no more; `trouble`: why it stopped early;
+    `waiting`: why its first turn is late."""
 
     name: str
     model: str
@@ -75,11 +72,8 @@ class Progress(msgspec.Struct, Generic[StandingOf], frozen=True):
 
 
 class Tally:
-    """A journal so far, in the figures that all applications have in common.
-
-    `read` takes in the new records and never raises for a journal: a damaged one is read up to the damage,
-    and `trouble` names the place. It need not exist yet.
-    """
+    """A journal so far, if it exists, in the figures that all applications have in common. A damaged one is
+    read up to the damage, and `trouble` names the place."""
 
     def __init__(self, journal: Path) -> None:
         self.ledger = Ledger()
@@ -140,9 +134,8 @@ class _Course:
 
 
 class Pace:
-    """The speed of nodes and the time they still need, by the watcher's clock, so that it is the same for
-    nodes in virtual time. Work of an earlier process and the time until a node's first progress (a model is
-    being loaded) do not count."""
+    """The speed of nodes and the time they still need, by the watcher's clock, also for nodes in virtual
+    time. Work of an earlier process and the time until a node's first progress do not count."""
 
     def __init__(self) -> None:
         self._courses: dict[str, _Course] = {}

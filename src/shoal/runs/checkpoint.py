@@ -1,9 +1,6 @@
-"""Checkpoints: folders `checkpoint-<number>/` that are either complete or not there.
-
-A checkpoint is filled aside, gets a manifest with the size and SHA-256 of each file, is forced to the disk,
-and only then renamed to its name. A resume uses the newest one whose files match their manifest and names the
-damaged ones in `Found.passed_over`.
-"""
+"""Checkpoints: folders `checkpoint-<number>/` that are either complete or not there. A checkpoint is filled
+aside, gets a manifest with the size and SHA-256 of each file, is forced to the disk, and only then renamed. A
+resume uses the newest one that matches its manifest and names the damaged ones in `Found.passed_over`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""Config: TOML text and `--set a.b=c` overrides → one typed, immutable `msgspec.Struct`.
-
-The struct declares the keys; every field has a default that works. An unknown key, a value of the wrong type
-or out of its bounds is a ConfigError with the key's full path and, if there is one, a similar key. `to_toml`
-prints the resolved config, which parses back to the same struct.
-"""
+"""Config: TOML text and `--set a.b=c` overrides → one typed, immutable `msgspec.Struct`, which declares the
+keys and a default for each. An unknown key or an impossible value is a ConfigError with the key's full path
+and, if there is one, a similar key. `to_toml` prints the resolved config, which parses back to the same
+struct."""
 
 from __future__ import annotations
 
@@ -120,8 +118,7 @@ def _parse_value(text: str, override: str) -> Any:
 
 
 def _refuse_unknown(value: Any, expected: inspect.Type, path: str, source: str) -> None:
-    """Walks value and type side by side. msgspec can refuse unknown keys too, but only where every struct
-    asks for it, and without a similar key."""
+    """Walks value and type side by side. msgspec refuses unknown keys too, but names no similar key."""
     matching = [option for option in _options(expected) if _may_hold(value, option)]
     if len(matching) != 1:
         return

@@ -55,8 +55,7 @@ class Record(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """Appended records are forced to the disk `every` so many seconds of record time (0: each one, None: only
-    by `sync`)."""
+    """Records reach the disk `every` so many seconds of record time (0: each one, None: only by `sync`)."""
 
     every: float | None = 1.0
 
@@ -101,8 +100,7 @@ def decode_line(line: bytes, number: int, where: str) -> Record:
 def _make_records(
     first: int, kind: str, time: float, payloads: Sequence[object]
 ) -> tuple[list[Record], list[bytes]]:
-    """The records with numbers from `first` on, and their lines; RunError if one of them cannot be
-    written."""
+    """The records with numbers from `first` on, and their lines; RunError if one cannot be written."""
     if not abs(time) <= MOST_TIME:
         raise RunError(f"record {first} ({kind}): its time is {time}, which no journal can hold.")
     records: list[Record] = []

@@ -1,8 +1,5 @@
-"""One owner at a time, by `flock`.
-
-The lock belongs to an open file and not to a file's existence, so the kernel drops it the moment its owner
-dies: a killed run can be resumed at once, and nothing stale is left to clean up.
-"""
+"""One owner at a time, by `flock`. The lock belongs to an open file, so the kernel drops it the moment its
+owner dies: a killed run can be resumed at once, and nothing stale is left to clean up."""
 
 from __future__ import annotations
 

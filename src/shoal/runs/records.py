@@ -1,6 +1,4 @@
-"""The contents of a journal's records: one struct per kind, for writers and readers.
-
-The life of turn 7 if all goes well:
+"""The contents of a journal's records: one struct per kind. The life of turn 7 if all goes well:
 
     asked      turn 7 was put to the outside; `reserve` is kept free for it from this moment
     sent       a further part of the reserve is about to be spent (a second call to a model)
@@ -11,9 +9,8 @@ The life of turn 7 if all goes well:
     verdict    the finding of this node about an item
     note       the application's words about the turn, for people
 
-`missed` replaces `answered` when no answer came (deadline, failure); `started`, `checkpoint` and `stopped`
-frame it. Payloads of applications stay raw JSON here; applications decode them with their own types. Fields
-may be added with defaults; readers ignore fields and kinds that they do not know.
+`missed` replaces `answered` when no answer came; `started`, `checkpoint` and `stopped` frame it. Payloads of
+applications stay raw JSON here. Fields may be added with defaults; readers ignore unknown fields and kinds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""The results of an experiment, as `results.json`: written by `lab`, read by `report`, knowing neither.
-
-Everything in it follows from the runs of the experiment alone, so the same runs give the same bytes; only
-`made` tells how and when it came about.
-"""
+"""The results of an experiment, as `results.json`: written by `lab`, read by `report`, knowing neither. The
+same runs give the same bytes; only `made` tells how and when it came about."""
 
 from __future__ import annotations
 
@@ -33,8 +30,7 @@ class Estimate(msgspec.Struct, frozen=True):
     runs: int
 
     def shown(self, digits: int, *, signed: bool = False) -> str:
-        """For people: "1.5 [0.2, 2.8]", or "+1.5 [0.2, 2.8]" for a difference. A mean whose interval has no
-        width stands alone."""
+        """ "1.5 [0.2, 2.8]", or "+1.5 [0.2, 2.8]" for a difference; an interval without width is left out."""
         text = number(self.value, digits)
         if signed and self.value > 0 and text.strip("0."):
             text = f"+{text}"
@@ -44,8 +40,7 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 class Metric(msgspec.Struct, frozen=True):
-    """A number that each run has: what came out, or what went in. `better` is "greater", "less", or "" where
-    neither is."""
+    """A number of each run, result or effort. `better` is "greater", "less", or "" where neither is."""
 
     name: str
     title: str
@@ -76,8 +71,7 @@ class ArmResults(msgspec.Struct, frozen=True):
 
 
 class Group(msgspec.Struct, frozen=True):
-    """A row made of several arms: "mean of the solo arms". `chosen` names the arm of each metric where the
-    row takes one of them."""
+    """A row of several arms: "mean of the solo arms". `chosen` names the arm it takes for each metric."""
 
     name: str
     title: str

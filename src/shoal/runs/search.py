@@ -1,15 +1,12 @@
-"""The records, notes and summaries that a search leaves behind, each declared once.
-
-`evolve` writes them; reports, the dashboard, trackers and exports read them. A round is made of four kinds of
-requests, each one turn of the loop:
+"""The records, notes and summaries that a search leaves behind, each declared once. `evolve` writes them;
+reports, the dashboard, trackers and exports read them. A round is made of four kinds of requests:
 
     Drain     nothing is asked; the turn takes in the champions that have arrived
     Open      evaluate the programs that a new archive begins with
     Propose   have the model write a program, read it, evaluate it
     Close     test the best elites again on fresh seeds
 
-Answers carry their evaluations, so a resume plays nothing again. An evaluation is a function of program and
-evaluator: anyone would find the same.
+Answers carry their evaluations, so a resume plays nothing again.
 """
 
 from __future__ import annotations
@@ -139,14 +136,12 @@ class Program(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 Finite = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
-"""A number that a journal can hold: JSON has no infinity, and a claim must not be able to stop its
-receiver."""
+"""A number that a journal can hold: JSON has no infinity, and no claim may stop its receiver."""
 
 
 class Champion(msgspec.Struct, array_like=True, frozen=True):
     """The winner of a round, as it travels. A receiver uses `domain` and `source`; the rest are claims, kept
-    in the journal for people and part of nothing that it computes. New fields go to the end, with a
-    default."""
+    in the journal for people alone. New fields go to the end, with a default."""
 
     domain: str
     source: str
@@ -220,12 +215,9 @@ class Opened(msgspec.Struct, frozen=True, tag="opened"):
 
 
 class Proposed(msgspec.Struct, frozen=True, tag="proposed", omit_defaults=True):
-    """The result of a proposal.
-
-    With a program: `digest`, `source`, and `evaluation` unless the program was known before. Without:
+    """With a program: `digest`, `source`, and `evaluation` unless the program was known before. Without:
     `problem` says why the text is no program, or `failure` (of kind `failed`) why there is no text. `text` is
-    the model's own, where that is not the source itself. `grammar`: the model was held to it.
-    """
+    the model's own, where that is not the source itself. `grammar`: the model was held to it."""
 
     model: str = ""
     digest: str = ""
@@ -252,8 +244,7 @@ SearchAnswer = Drained | Opened | Proposed | Closed
 
 
 class SearchEvidence(msgspec.Struct, frozen=True):
-    """The verifier's finding about a received text: its identity, and the text without anything that its
-    author could address to a reader."""
+    """The verifier's finding about a received text: its identity, and its plain form."""
 
     digest: str
     source: str
@@ -273,14 +264,10 @@ class Placed(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SearchNote(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one turn did.
-
-    `cells`, `best` and `qd_score` are of the node's archive afterwards, which met `opponents` opponents (None
-    where the turn had nothing to do with an archive). `evaluations` were made in this turn. Of the `visitors`
-    of a new round, `used` were placed in the archive or chosen as opponents. `novelty` is the share of the
-    champions received for this round whose cell was empty in the archive of the round before; None without
-    any.
-    """
+    """One turn. `cells`, `best` and `qd_score` are of the node's archive afterwards, which met `opponents`
+    opponents (None: the turn had no archive). `evaluations` were made in this turn. Of the `visitors` of a
+    new round, `used` were placed or chosen as opponents; `novelty` is the share of them whose cell was empty
+    in the archive of the round before, None without any."""
 
     turn: Count
     round: Count
@@ -305,8 +292,7 @@ class SearchNote(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SearchNodeSummary(msgspec.Struct, frozen=True):
-    """`valid` proposals were programs; `accepted` took a cell; `failed` ones got no answer; `niche_novelty`
-    has one entry per round."""
+    """`valid` proposals were programs, `accepted` ones took a cell, `failed` ones got no answer."""
 
     name: str
     model: str
@@ -373,9 +359,9 @@ class Contest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SearchSummary(msgspec.Struct, frozen=True):
-    """`microdollars` is None where a model's price is unknown. `best_source` is best by common fitness, as
-    its maker wrote it where that was a node of the run. `held_out` is None where there is nobody to meet.
-    `simulations` counts rounds that were played."""
+    """`microdollars` is None where a price is unknown. `best_source` is best by common fitness, if possible
+    as its maker wrote it. `held_out` is None where there is nobody to meet. `simulations` are rounds
+    played."""
 
     finished: bool
     coverage: float

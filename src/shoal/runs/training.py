@@ -1,12 +1,10 @@
-"""The records, notes and summaries that a training run leaves behind, each declared once.
-
-`train` writes them; reports, the dashboard, trackers and exports read them. A turn of the loop is one of
+"""The records, notes and summaries that a training run leaves behind, each declared once. `train` writes
+them; reports, the dashboard, trackers and exports read them. A turn of the loop is one of
 
     Sample     write completions of own tasks, score them      then: share, gather, one step of learning
     Evaluate   answer the held-out tasks
 
-Answers carry texts, token ids and scores, so a resume samples nothing again: it takes the same steps of
-learning on the same data.
+Answers carry texts, token ids and scores, so a resume takes the same steps of learning and samples nothing.
 """
 
 from __future__ import annotations
@@ -36,9 +34,9 @@ class TaskName(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Completion(msgspec.Struct, array_like=True, frozen=True):
-    """One answer, as it travels. `finished`: its author's model ended it by itself, so the receiver restores
-    its own end token after it, and only then. `log_probs`, one per token of the author's tokenizer, are there
-    only where the author sends them. New fields go to the end, with a default."""
+    """One answer, as it travels. `finished`: its model ended it by itself, so the receiver restores its own
+    end token, and only then. `log_probs`, one per token of the author's tokenizer, may be left out. New
+    fields go to the end, with a default."""
 
     text: str
     finished: bool
@@ -61,8 +59,7 @@ class RolloutGroup(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Sample(msgspec.Struct, frozen=True, tag="sample"):
-    """Step `step`, counted from 1. The tasks are named `counter`, `counter` + 1 …, of the start at `epoch`,
-    one of each entry of `families` in turn."""
+    """Step `step`, from 1. Its tasks are numbered from `counter` on, one of each of `families` in turn."""
 
     step: int
     epoch: int
@@ -138,14 +135,11 @@ class TrainEvidence(msgspec.Struct, frozen=True):
 
 
 class TrainNote(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one turn did.
-
-    `reward_local` is the mean reward of own completions, `reward_external` that of the foreign ones trained
-    on, and `reward_batch` that of all trained on, which is the paper's figure: filtered foreign groups lift
-    it. `seen` groups arrived and `verified` were scored; of these, `found` were informative and `used`
-    trained on, the oldest after `oldest` steps. `dropped` and `refused` are by reason. `families` has the sum
-    and number of own rewards. `cpu` is seconds of this process, `said` the line for people.
-    """
+    """One turn. `reward_local` is the mean reward of own completions, `reward_external` that of the foreign
+    ones trained on, and `reward_batch` that of both, the paper's figure: filtered foreign groups lift it.
+    `seen` groups arrived and `verified` were scored; of these, `found` were informative and `used` trained
+    on, the oldest after `oldest` steps. `dropped` and `refused` are by reason. `families` has the sum and
+    number of own rewards. `cpu` is seconds of this process, `said` the line for people."""
 
     turn: Count
     step: Count
@@ -237,9 +231,9 @@ class TrainNodeSummary(msgspec.Struct, frozen=True):
 
 
 class Spreading(msgspec.Struct, frozen=True):
-    """How held-out tasks went from the first node that solved them to the others. `tasks` were solved by a
-    node and not yet by all at the first evaluation; `median_delay` is in steps, over the nodes that solved
-    them later; `reached_all` is the share that every training node solved at some time."""
+    """The way of held-out tasks from the first node that solved them to the others. `tasks` were not solved
+    by all at once; `median_delay` is in steps, over the nodes that solved them later; `reached_all` is the
+    share that every training node solved at some time."""
 
     tasks: int
     median_delay: float | None

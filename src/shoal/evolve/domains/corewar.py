@@ -1,9 +1,7 @@
-"""Core War as a domain: fitness, measures and rules of the DRQ paper.
-
-A candidate stands with all opponents in one battle, over rounds with places drawn from a seed that is
-common to all candidates. Fitness is its mean share of the points (1 is an even share, the number of
-warriors the most). Battles run in the compiled engine on all cores, and foreign programs run nowhere else.
-"""
+"""Core War as a domain: fitness, measures and rules of the DRQ paper. A candidate stands with all opponents
+in one battle, over rounds with places drawn from a seed that all candidates share. Fitness is its mean share
+of the points: 1 is an even share, the number of warriors the most. Foreign programs run in the compiled
+engine and nowhere else."""
 
 from __future__ import annotations
 
@@ -72,11 +70,8 @@ class CoreWarOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CoreWar(Domain):
-    """Core War under `settings`, which are DRQ's unless given.
-
-    Sources are assembled strictly; `lenient` accepts a little more of what models write, which other
-    assemblers refuse. `threads` limits the engine. `brief` explains the language to models in few words.
-    """
+    """Core War under `settings`, by default DRQ's. `lenient` accepts a little more of what models write,
+    which other assemblers refuse. `threads` limits the engine. `brief` explains the language in few words."""
 
     name = "corewar"
     words = Words(

@@ -36,8 +36,7 @@ ATTEMPTS = 8
 
 
 class Mutator:
-    """One style as an operator. Its text assembles under `settings`, and a mutation differs from its parent
-    unless chance undid it eight times."""
+    """One style as an operator. Its text assembles; a mutation differs unless chance undid it eight times."""
 
     def __init__(self, style: Style, settings: Settings) -> None:
         if settings.standard == "88":

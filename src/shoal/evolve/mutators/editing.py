@@ -1,8 +1,6 @@
-"""Changes of a program, one at a time. The result is always a program within its limits.
-
-Inserting and deleting keep relative addresses pointing at the same instructions most of the time; now and
-then they do not, as a careless programmer would.
-"""
+"""Changes of a program, one at a time; the result is always a program within its limits. Relative addresses
+keep pointing at the same instructions most of the time, and now and then not, as with a careless
+programmer."""
 
 from __future__ import annotations
 
@@ -32,8 +30,8 @@ class Program:
     rng: random.Random
 
     def edit(self) -> None:
-        """One change, of a kind that the style likes. There is always at least one instruction left, and
-        never more than the settings allow."""
+        """One change, of a kind that the style likes. At least one instruction is left, and at most the
+        limit."""
         kinds = list(self.style.taste)
         kind = self.rng.choices(kinds, weights=[self.style.taste[name] for name in kinds])[0]
         CHANGES[kind](self)

@@ -1,7 +1,5 @@
-"""The styles of playing: how each begins, what it puts into programs, and how it likes to change them.
-
-A writer returns a program in Redcode with constants drawn anew; a fragment is a piece of one.
-"""
+"""The styles of playing: how each begins, what it puts into programs, and how it likes to change them. A
+writer returns a program in Redcode with constants drawn anew; a fragment is a piece of one."""
 
 from __future__ import annotations
 
@@ -25,9 +23,8 @@ EVEN: Mapping[str, int] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Style:
-    """`writers` make whole programs, `fragments` a few instructions to splice in, `constant` draws a number
-    as this style uses it, `taste` weighs the kinds of change, `boldness` is the probability of one change
-    more."""
+    """`writers` make programs, `fragments` a few instructions to splice in, `constant` a number as the style
+    uses it; `taste` weighs the kinds of change, `boldness` is the probability of one change more."""
 
     name: str
     writers: tuple[Writer, ...]
