@@ -11,9 +11,8 @@ import msgspec
 import pytest
 
 from shoal.errors import ConfigError, TaskError
-from shoal.lab.arm import run_arm
 from shoal.lab.experiment import Experiment, Plan
-from shoal.lab.running import run_trials
+from shoal.lab.running import run_arm, run_trials
 from shoal.lab.sweep import (
     FAMILIES,
     MEASURES,

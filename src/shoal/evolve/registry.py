@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from typing import Any
 
 from shoal.errors import ConfigError
@@ -44,7 +44,8 @@ def open_domain(name: str, options: Mapping[str, Any] | None = None, *, threads:
 
 
 def _target(name: str) -> str:
-    registered = {entry.value for entry in _registered(name)} | {BUILTIN.get(name, "")} - {""}
+    entries = [*BUILTIN.items(), *((entry.name, entry.value) for entry in entry_points(group=GROUP))]
+    registered = {value for known, value in entries if known == name}
     if not registered:
         raise ConfigError(
             f"no domain is called {name!r}: known are {', '.join(domain_names())}. A package registers one "
@@ -57,10 +58,6 @@ def _target(name: str) -> str:
             "of the packages, or name the one you mean as module:Class"
         )
     return registered.pop()
-
-
-def _registered(name: str) -> list[EntryPoint]:
-    return [entry for entry in entry_points(group=GROUP) if entry.name == name]
 
 
 def _load(name: str, target: str) -> object:

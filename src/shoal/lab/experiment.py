@@ -23,8 +23,8 @@ import msgspec
 from shoal.errors import ConfigError, RunError
 from shoal.files import write_whole
 from shoal.runs.folder import versions
-from shoal.runs.lock import claim, release
-from shoal.runs.results import EXPERIMENT, Failure, Session
+from shoal.runs.lock import Owner, claim, release
+from shoal.runs.results import EXPERIMENT, Failure, Session, read_json, write_json
 
 SESSIONS = "sessions.json"
 FORMAT = "shoal.experiment"
@@ -84,13 +84,13 @@ class _Manifest(msgspec.Struct, frozen=True):
     version: int = VERSION
 
 
-class Experiment:
+class Experiment(Owner):
     """Made by `begin`, which owns the folder until `close`, or by `look` for reading only."""
 
     def __init__(self, path: Path, plan: Plan, lock: int | None) -> None:
         self.path = path
         self.plan = plan
-        self._lock = lock
+        self._owned = lock
         self._session: Session | None = None
         self._began = time.monotonic()
         self._earlier = _read_sessions(path)
@@ -111,8 +111,7 @@ class Experiment:
         try:
             if (path / EXPERIMENT).is_file():
                 _refuse_other(path, _read_plan(path), plan)
-            content = msgspec.json.format(msgspec.json.encode(_Manifest(plan)), indent=1)
-            write_whole(path / EXPERIMENT, content + b"\n")
+            write_json(path / EXPERIMENT, _Manifest(plan))
         except BaseException:
             release(lock)
             raise
@@ -126,14 +125,9 @@ class Experiment:
 
     def trials(self) -> list[Trial]:
         """All of them, seed by seed, so that a half-done experiment has all arms of its first seeds."""
+        runs, common = self.path / "runs", self.plan.common
         return [
-            Trial(
-                arm.name,
-                seed,
-                arm.settings,
-                self.plan.common,
-                str(self.path / "runs" / arm.name / str(seed)),
-            )
+            Trial(arm.name, seed, arm.settings, common, str(runs / arm.name / str(seed)))
             for seed in self.plan.seeds
             for arm in self.plan.arms
         ]
@@ -154,9 +148,8 @@ class Experiment:
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError) as error:
-            raise RunError(
-                f"{path}: cannot be read: {error}. Delete it, and the run is done again."
-            ) from error
+            remedy = "Delete it, and the run is done again."
+            raise RunError(f"{path}: cannot be read: {error}. {remedy}") from error
 
     def record(self, trial: Trial, result: bytes, seconds: float) -> None:
         """Keeps the result, JSON, of a finished run."""
@@ -189,32 +182,15 @@ class Experiment:
         seconds = round(time.monotonic() - self._began, 1)
         if self._session is not None and seconds >= self._session.seconds + every:
             self._session = msgspec.structs.replace(self._session, seconds=seconds)
-            content = msgspec.json.format(msgspec.json.encode(self.sessions()), indent=1)
-            write_whole(self.path / SESSIONS, content + b"\n")
+            write_json(self.path / SESSIONS, self.sessions())
 
     def sessions(self) -> list[Session]:
         return [*self._earlier, *([self._session] if self._session else [])]
 
-    def close(self) -> None:
-        if self._lock is not None:
-            release(self._lock)
-            self._lock = None
-
-    def __enter__(self) -> Experiment:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
 
 def _read_plan(path: Path) -> Plan:
     file = path / EXPERIMENT
-    try:
-        manifest = msgspec.json.decode(file.read_bytes(), type=_Manifest)
-    except OSError as error:
-        raise RunError(f"{file}: cannot be read: {error.strerror}.") from error
-    except msgspec.DecodeError as error:
-        raise RunError(f"{file}: this is not an experiment: {error}.") from error
+    manifest = read_json(file, _Manifest, "this is not an experiment")
     if (manifest.format, manifest.version) != (FORMAT, VERSION):
         raise RunError(
             f"{file}: this is {manifest.format} version {manifest.version}; this release goes on with "
@@ -237,18 +213,15 @@ def _refuse_other(path: Path, there: Plan, wanted: Plan) -> None:
     # Through JSON, so that a tuple and a list, or 1 and 1.0, do not count as different.
     there, wanted = (msgspec.json.decode(msgspec.json.encode(plan), type=Plan) for plan in (there, wanted))
     now = {arm.name: arm.settings for arm in wanted.arms}
-    difference = _first_difference(there.common, wanted.common)
+    differences = [_first_difference(there.common, wanted.common)]
     for arm in there.arms:
-        if difference:
-            break
         if arm.name not in now:
-            difference = f"it has an arm {arm.name} that is not asked for"
+            differences.append(f"it has an arm {arm.name} that is not asked for")
         elif found := _first_difference(arm.settings, now[arm.name]):
-            difference = f"{found} (arm {arm.name})"
+            differences.append(f"{found} (arm {arm.name})")
     left_out = [seed for seed in there.seeds if seed not in wanted.seeds]
-    if not difference and left_out:
-        difference = f"it has seed {left_out[0]} that is not asked for"
-    if difference:
+    differences += [f"it has seed {seed} that is not asked for" for seed in left_out]
+    if difference := next(filter(None, differences), ""):
         raise RunError(
             f"{path}: there is another experiment here: {difference}. "
             "Give the same settings to go on with it, or name a new folder."

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
+import shutil
 import signal
 import threading
 import time
@@ -21,9 +22,11 @@ from pathlib import Path
 
 import msgspec
 
-from shoal.errors import ShoalError
+from shoal.applications import APPLICATIONS
+from shoal.errors import RunError, ShoalError
 from shoal.lab.experiment import Experiment, Trial
 from shoal.node.drive import Stop
+from shoal.node.running import run_crew
 
 Advance = Callable[[float], None]
 Task = Callable[[Trial, Stop, Advance], bytes | None]
@@ -217,3 +220,24 @@ def _end_with_parent() -> None:
     if parent is not None:
         connection.wait([parent.sentinel])
         os._exit(1)  # as a kill would; the run's own files are made for that
+
+
+def run_arm(trial: Trial, stop: Stop, advance: Advance) -> bytes | None:
+    """The task of an arm: one run, all its nodes in this process, in virtual time; the result is its summary.
+    An interrupted run that costs nothing is done anew, so that an interruption never changes a result. One
+    that is paid for goes on from where it was: calls without a recorded answer are lost."""
+    application = APPLICATIONS[trial.settings["application"]]
+    crew_type = application.load("crew")
+    settings = msgspec.convert({**trial.settings, "seed": trial.seed}, crew_type.settings_type)
+    crew, folder = crew_type(settings), Path(trial.folder)
+    if crew.is_free and folder.exists():
+        shutil.rmtree(folder)
+
+    reason = run_crew(
+        crew, folder, in_process=True, stop=stop, progress=lambda one: advance(one.done / one.total)
+    )
+    if reason == "finished":
+        return msgspec.json.encode(application.load("summarise")(folder))
+    if stop.requested:
+        return None
+    raise RunError(f"{folder}: the run ended before all its {crew.unit} were done: {reason}")

@@ -307,15 +307,9 @@ class Fold(Generic[State, Request, Answer, Evidence]):
 def _meets(content: Content, need: Need) -> bool:
     """Whether a record meets the need, for the same turn and item."""
     match content, need:
-        case (Asked(turn=number), MayAsk(turn=needed)) | (
-            TurnBegun(turn=number),
-            NeedTurn(turn=needed),
-        ):
+        case (Asked(turn=number), MayAsk(turn=needed)) | (TurnBegun(turn=number), NeedTurn(turn=needed)):
             return number == needed
-        case (Shared(turn=number), MayShare(turn=turn)) | (
-            Note(turn=number),
-            MayNote(turn=turn),
-        ):
+        case (Shared(turn=number), MayShare(turn=turn)) | (Note(turn=number), MayNote(turn=turn)):
             return number == turn.number
         case VerdictGiven() as verdict, NeedVerdicts(turn=turn, batch=batch, given=given):
             received = batch[given]

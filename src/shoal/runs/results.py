@@ -4,7 +4,7 @@ same runs give the same bytes; only `made` tells how and when it came about."""
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -19,6 +19,8 @@ EXPERIMENT = "experiment.json"
 """The plan of an experiment, which marks its folder."""
 FORMAT = "shoal.results"
 VERSION = 2
+
+Expected = TypeVar("Expected")
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -211,22 +213,31 @@ class Results(msgspec.Struct, frozen=True):
 
 def write_results(folder: Path, results: Results) -> Path:
     path = folder / RESULTS
-    write_whole(path, msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
+    write_json(path, results)
     return path
 
 
 def read_results(folder: Path) -> Results:
     """The results in `folder`; RunError says why there are none."""
     path = folder / RESULTS
-    try:
-        results = msgspec.json.decode(path.read_bytes(), type=Results)
-    except OSError as error:
-        raise RunError(f"{path}: cannot be read: {error.strerror}.") from error
-    except msgspec.DecodeError as error:
-        raise RunError(f"{path}: these are not the results of an experiment: {error}.") from error
+    results = read_json(path, Results, "these are not the results of an experiment")
     if (results.format, results.version) != (FORMAT, VERSION):
         raise RunError(
             f"{path}: this is {results.format} version {results.version}, not {FORMAT} version {VERSION}. "
             "Run the experiment's command again: its finished runs are kept, the results written anew."
         )
     return results
+
+
+def write_json(path: Path, value: object) -> None:
+    write_whole(path, msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
+
+
+def read_json(path: Path, expected: type[Expected], refusal: str) -> Expected:
+    """The value at `path`; RunError with `refusal` for any other content."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=expected)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror}.") from error
+    except msgspec.DecodeError as error:
+        raise RunError(f"{path}: {refusal}: {error}.") from error

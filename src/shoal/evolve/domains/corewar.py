@@ -38,6 +38,8 @@ LENGTH = Axis("length", (5, 12, 20, 35, 60))
 OPCODES = Axis("opcodes", (4, 6, 8, 10, 14))
 """DRQ's axes: processes spawned, addresses executed; program length and different opcodes instead."""
 AXES = {axis.measure: axis for axis in (SPAWNED, COVERAGE, LENGTH, OPCODES)}
+RULES = ("core_size", "cycles", "processes", "length", "distance")
+"""The options that are the engine's settings."""
 
 MAX_DUELS_AT_ONCE = 4096
 """Battles handed to the engine in one call, which bounds the memory of the results."""
@@ -112,29 +114,15 @@ class CoreWar(Domain):
         if unknown or not chosen.axes or len(set(chosen.axes)) < len(chosen.axes):
             wrong = f"no axis is called {unknown[0]!r}" if unknown else "name one axis or more, each once"
             raise ConfigError(f"options.axes: {wrong}: known are {', '.join(AXES)}")
-        rules = Settings(
-            core_size=chosen.core_size,
-            cycles=chosen.cycles,
-            processes=chosen.processes,
-            length=chosen.length,
-            distance=chosen.distance,
-            stop="play-on",
-        )
+        rules = Settings(**{name: getattr(chosen, name) for name in RULES}, stop="play-on")
         axes = [AXES[name] for name in chosen.axes]
         return cls(rules, axes=axes, lenient=chosen.lenient, threads=threads, brief=chosen.brief)
 
     @property
     def options(self) -> Mapping[str, Any]:
-        rules, axes = self.settings, [axis.measure for axis in self.axes]
-        return {
-            **{
-                name: getattr(rules, name)
-                for name in ("core_size", "cycles", "processes", "length", "distance")
-            },
-            "axes": axes,
-            "lenient": self.lenient,
-            "brief": self.brief,
-        }
+        rules = {name: getattr(self.settings, name) for name in RULES}
+        axes = [axis.measure for axis in self.axes]
+        return {**rules, "axes": axes, "lenient": self.lenient, "brief": self.brief}
 
     @property
     def opponent_limit(self) -> int:  # type: ignore[override]

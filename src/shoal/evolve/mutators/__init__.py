@@ -15,21 +15,9 @@ from typing import Literal
 from shoal.corewar import Settings, Warrior, assemble, disassemble
 from shoal.errors import AssemblyError, ConfigError
 from shoal.evolve.mutators.editing import Program
-from shoal.evolve.mutators.styles import (
-    BOMBER,
-    CLEAR,
-    IMP,
-    QUICKSCAN,
-    RANDOM,
-    REPLICATOR,
-    SCANNER,
-    VAMPIRE,
-    Style,
-)
+from shoal.evolve.mutators.styles import STYLES, Style
 
 __all__ = ["STYLES", "Mutator", "builtin_mutators"]
-
-STYLES = (BOMBER, REPLICATOR, SCANNER, IMP, CLEAR, VAMPIRE, QUICKSCAN, RANDOM)
 
 ATTEMPTS = 8
 """Tries to make a mutation that differs from its parent."""

@@ -502,3 +502,5 @@ def _random_program(rng: random.Random, settings: Settings) -> str:
 RANDOM = Style(
     "random", (_random_program,), (_random_line,), anywhere, taste(mode=6, modifier=6, opcode=6), 0.6
 )
+
+STYLES = (BOMBER, REPLICATOR, SCANNER, IMP, CLEAR, VAMPIRE, QUICKSCAN, RANDOM)
