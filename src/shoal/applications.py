@@ -36,7 +36,6 @@ class Application:
     findings: str
 
     def load(self, part: str) -> Any:
-        """The part of this name."""
         module, _, attribute = getattr(self, part).partition(":")
         return getattr(import_module(module), attribute)
 

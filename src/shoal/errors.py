@@ -23,7 +23,7 @@ class ConfigError(ShoalError):
 
 
 class RunError(ShoalError):
-    """What a run left behind cannot be read or written."""
+    """The files of a run cannot be read or written."""
 
 
 class PeerError(ShoalError):
@@ -43,7 +43,7 @@ class ShareRefused(PeerError):
 
 
 class CandidateError(ShoalError):
-    """A text is not a program of its domain. The message is fit to be shown to whoever wrote the text."""
+    """A text is not a program of its domain. The message is fit for the text's author."""
 
 
 class DomainError(ShoalError):
@@ -55,7 +55,7 @@ class TrainError(ShoalError):
 
 
 class TaskError(ShoalError):
-    """A task's name, settings or file is not usable. The message is fit to be shown to whoever gave it."""
+    """A task's name, settings or file is not usable. The message is fit for its author."""
 
 
 class ConfineError(ShoalError):
@@ -127,7 +127,7 @@ class ModelServerError(ModelError):
 
 
 class ModelAnswerError(ModelError):
-    """What the endpoint sent is not an answer: not JSON, no text in it, or too large."""
+    """The endpoint sent no answer: not JSON, no text in it, or too large."""
 
     kind = "bad answer"
     transient = True

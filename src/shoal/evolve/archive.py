@@ -42,7 +42,6 @@ UNKNOWN = Origin()
 
 
 def cell_of(axes: Sequence[Axis], measures: Mapping[str, float]) -> Cell:
-    """The cell of a program with these measures."""
     missing = [axis.measure for axis in axes if axis.measure not in measures]
     if missing:
         raise DomainError(
@@ -88,7 +87,7 @@ _as_bytes = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
 class Placement(NamedTuple):
-    """What `add` did: "new" filled an empty cell, "improved" replaced `displaced`, "duplicate" found the
+    """The effect of `add`: "new" filled an empty cell, "improved" replaced `displaced`, "duplicate" found the
     same program in its cell, "rejected" found a better one."""
 
     status: Status

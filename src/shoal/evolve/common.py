@@ -21,7 +21,6 @@ MOST_FILE_BYTES = 1 << 16
 
 
 def common_evaluations(domain: Domain, elites: Sequence[Elite]) -> list[Evaluation]:
-    """Fitness and measures of programs against the common opponents."""
     starters = domain.starters()
     limit = MOST_OPPONENTS if domain.opponent_limit is None else min(MOST_OPPONENTS, domain.opponent_limit)
     opponents = [domain.parse(starters[name]) for name in sorted(starters)[:limit]]

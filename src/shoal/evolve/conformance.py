@@ -48,7 +48,6 @@ def check_domain(domain: Domain, examples: Sequence[str] = (), *, rounds: int = 
 
 
 def sample_candidates(domain: Domain, examples: Sequence[str] = (), count: int = 4) -> list[Candidate]:
-    """Different programs to check with."""
     texts = [*examples, *domain.starters().values()]
     rng = random.Random(0)
     texts += [operator("new", None, rng) for operator in domain.operators.values() for _ in range(count)]

@@ -27,8 +27,6 @@ AFTER_DEADLINE = 10.0
 
 
 class SearchCrew:
-    """One node per model."""
-
     settings_type = EvolveSettings
     unit = "calls"
     linger = 0.0  # champions are registers, which others keep and pass on
@@ -96,13 +94,12 @@ class SearchCrew:
 
 
 def run(settings: EvolveSettings, folder: Path, **options: Any) -> str:
-    """`run_crew` of shoal/node/running.py for the nodes of these settings."""
     return run_crew(SearchCrew(settings), folder, **options)
 
 
 class SearchStanding(Standing, frozen=True, kw_only=True):
-    """`work` are evaluations, `spent` of `allowed` are calls. `round` of `rounds` counts from 1; `coverage`,
-    `qd_score` and `best` are of the node's present archive."""
+    """`work` are evaluations, `spent` of `allowed` are calls; `round` counts from 1. The rest is of the
+    archive."""
 
     round: int = 0
     rounds: int = 0

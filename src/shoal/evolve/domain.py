@@ -27,7 +27,7 @@ from shoal.runs.search import Axis, Evaluation, Origin, Words
 Task = Literal["new", "mutate"]
 
 ANSWERS_TRIED = 4
-"""How many readings of one model answer are parsed before it counts as no program."""
+"""Readings of one model answer that are parsed before it counts as no program."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a candidate did: one score per round, and its measures averaged over the rounds."""
+    """The result of a candidate: one score per round, and its measures averaged over the rounds."""
 
     scores: Sequence[float]
     measures: Mapping[str, float]
@@ -74,8 +74,8 @@ class Domain(ABC):
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any], *, threads: int | None = None) -> Self:
-        """The domain with the `[options]` of a search's settings, by default the arguments of its
-        constructor. `threads` limits an engine of its own, if it has one."""
+        """The domain with the `[options]` of the settings; `threads` limits an engine of its own, if it has
+        one."""
         return cls(**options)
 
     @property
@@ -91,8 +91,8 @@ class Domain(ABC):
     def play(
         self, candidates: Sequence[Candidate], opponents: Sequence[Candidate], *, seed: int, rounds: int
     ) -> Sequence[Outcome]:
-        """One outcome per candidate, each against all opponents. All candidates meet the same conditions,
-        which depend on `seed` alone, and do not influence each other."""
+        """One outcome per candidate against all opponents, under the same conditions, which depend on `seed`
+        alone."""
 
     @property
     def rules(self) -> str:
@@ -106,7 +106,7 @@ class Domain(ABC):
 
     @property
     def prompts(self) -> Prompts:
-        """What a language model is asked."""
+        """The texts that ask a language model."""
         return generic_prompts(self.name)
 
     @property
@@ -267,5 +267,4 @@ def elite_of(candidate: Candidate, evaluation: Evaluation, origin: Origin = UNKN
 
 
 def identify(parts: object) -> str:
-    """A short stable id of plain data."""
     return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()[:32]

@@ -38,8 +38,8 @@ def extract_program(text: str, looks_like_code: Callable[[str], bool] | None = N
 
 
 def extract_programs(text: str, looks_like_code: Callable[[str], bool] | None = None) -> list[str]:
-    """The likely programs, best first, each ending in a newline, none twice. `looks_like_code` tells code
-    from prose by a single line; without it every line may be code."""
+    """The likely programs, best first, none twice; `looks_like_code` tells code from prose by a single
+    line."""
     is_code = looks_like_code or (lambda line: bool(line.strip()))
     outside = without_thoughts(clean(text[:ANSWER_SIZE]))
     blocks, rest = _split(outside.split("\n"))
@@ -90,7 +90,6 @@ def _resolve(match: re.Match[str]) -> str:
 
 
 def _split(lines: list[str]) -> tuple[list[_Block], list[str]]:
-    """Fenced blocks, and the lines outside of them."""
     blocks: list[_Block] = []
     rest: list[str] = []
     inside: list[str] | None = None

@@ -49,8 +49,6 @@ class _Job:
 
 
 class SearchOutside(Threads[_Job, SearchAnswer]):
-    """Answers the requests of one node."""
-
     def __init__(self, settings: EvolveSettings, domain: Domain, asker: Asker) -> None:
         super().__init__(self._work)
         self._settings = settings

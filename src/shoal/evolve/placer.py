@@ -214,7 +214,6 @@ class Placer:
 
 
 def _evaluations(answer: SearchAnswer | None) -> int:
-    """How many programs were evaluated for this answer."""
     if isinstance(answer, Opened | Closed):
         return len(answer.evaluations)
     return int(isinstance(answer, Proposed) and answer.evaluation is not None)

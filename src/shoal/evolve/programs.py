@@ -119,8 +119,7 @@ def _not_made(program: Program | Elite) -> Made:
 
 
 def as_made(programs: Mapping[str, Made], elite: Elite) -> str:
-    """The source of an elite as its maker wrote it. A received champion is kept in its plain form, so the
-    copy in an archive may lack name, author and comments."""
+    """The source as its maker wrote it: a received champion is kept in its plain form, without comments."""
     known = programs.get(elite.digest)
     return elite.source if known is None else known.source
 

@@ -16,7 +16,6 @@ BUILTIN = {"corewar": "shoal.evolve.domains.corewar:CoreWar"}
 
 
 def domain_names() -> list[str]:
-    """The names that `open_domain` knows."""
     return sorted({*BUILTIN, *(entry.name for entry in entry_points(group=GROUP))})
 
 

@@ -1,5 +1,5 @@
-"""The plan of a round: the opponents of candidates, the entrants of the archive, the calls that begin it.
-Nothing here depends on time, arrival order or the other nodes."""
+"""The plan of a round: opponents, entrants, first calls; independent of time, arrival order and other
+nodes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ LEAST_REMEMBERED = 64
 
 
 class RoundPlan:
-    """How the rounds of a run are laid out for one domain."""
-
     def __init__(self, settings: EvolveSettings, domain: Domain) -> None:
         self.settings = settings
         self.domain = domain

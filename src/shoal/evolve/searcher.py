@@ -82,7 +82,6 @@ class Searcher:
         return Proposal(self.plan.close(course, state.archive, turn.seed))
 
     def _calls_left(self, round_number: int, ledger: Ledger) -> int:
-        """Calls that this round may still begin."""
         taken = ledger.spent.get("calls", 0) + ledger.reserved.get("calls", 0)
         return self.settings.calls_until(self.index, round_number) - taken
 
@@ -128,7 +127,6 @@ class Searcher:
             )
 
     def share_again(self, state: SearchState) -> Iterable[Champion]:
-        """The newest champion."""
         for champion in state.course.champions[-1:]:
             origin = champion.origin
             yield Champion(self.domain.name, champion.source, origin.round, origin.model)
@@ -147,7 +145,7 @@ class Searcher:
     def verify(
         self, state: SearchState, turn: Turn, batch: Sequence[Received[Champion]]
     ) -> Sequence[Verdict[SearchEvidence]]:
-        """Whether each is a program. How it does is found when the next round is opened."""
+        """Each must be a program. It is evaluated when the next round is opened."""
         return [self._check(received.item) for received in batch]
 
     def _check(self, champion: Champion) -> Verdict[SearchEvidence]:

@@ -83,7 +83,7 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
             msgspec.structs.force_setattr(self, "models", (self.models,))
 
     def check(self) -> None:
-        """Refuses what can be seen to be wrong before anything is started, with the key's name."""
+        """Refuses visible mistakes before anything is started, with the key's name."""
         if not self.models:
             raise ConfigError("models: name at least one, such as builtin:bomber")
         domain = self.open_domain()
@@ -143,7 +143,7 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         return msgspec.structs.replace(self, opponents=self.initial_opponents(domain), options=options)
 
     def node_names(self) -> list[str]:
-        """One name per model: its number and what people call the model."""
+        """One name per model: its number and its short name."""
         return [f"{number}-{_short(model)}" for number, model in enumerate(self.models, start=1)]
 
     def share_of_calls(self, index: int) -> int:

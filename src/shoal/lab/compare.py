@@ -88,7 +88,7 @@ def _digest(programs: Mapping[str, str]) -> str:
 
 
 def _arm_name(family: str, model: str, taken: Sequence[str]) -> str:
-    """The family, and the model in letters fit for a folder; a number tells apart what then looks alike."""
+    """The family, and the model in letters fit for a folder; a number tells equal names apart."""
     slug = re.sub(r"[^a-z0-9]+", "-", f"{family} {model}".lower()).strip("-")[:90]
     name, number = slug, 1
     while name in taken:
@@ -102,7 +102,6 @@ HEADLINES = ("coverage_common", "qd_score_common", "best_common", "generality", 
 
 
 def findings(experiment: Experiment) -> Results:
-    """All that the finished runs of the comparison show."""
     runs = read_finished(experiment, SearchSummary, MEASURES)
     baselines = _baselines(runs.arms, runs.metrics)
     return runs.results(
@@ -212,7 +211,6 @@ def _maps(arms: Sequence[ArmResults], summaries: Summaries[SearchSummary]) -> li
 
 
 def _best(arms: Sequence[ArmResults], summaries: Summaries[SearchSummary]) -> Exhibit | None:
-    """The fittest program of all runs against the common opponents."""
     runs = [(arm, seed, summary) for arm in arms for seed, summary in summaries[arm.name].items()]
     if not runs:
         return None

@@ -43,7 +43,7 @@ class Arm(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What is compared. `common` holds what every run depends on beside its arm's settings."""
+    """The arms and seeds. All runs depend on `common` beside their arm's settings."""
 
     title: str
     arms: tuple[Arm, ...]
@@ -72,7 +72,7 @@ class Trial(msgspec.Struct, frozen=True):
 
 
 class TrialResult(msgspec.Struct, frozen=True):
-    """What a run came to: `seconds` of work in the session that finished it, and the task's own result."""
+    """The result of a run, and the `seconds` of work in the session that finished it."""
 
     seconds: float
     result: msgspec.Raw
@@ -152,7 +152,6 @@ class Experiment(Owner):
             raise RunError(f"{path}: cannot be read: {error}. {remedy}") from error
 
     def record(self, trial: Trial, result: bytes, seconds: float) -> None:
-        """Keeps the result, JSON, of a finished run."""
         outcome = TrialResult(round(seconds, 3), msgspec.Raw(result))
         write_whole(self.outcome_path(trial.arm, trial.seed), msgspec.json.encode(outcome) + b"\n")
         self.failure_path(trial.arm, trial.seed).unlink(missing_ok=True)
@@ -162,7 +161,7 @@ class Experiment(Owner):
         write_whole(self.failure_path(trial.arm, trial.seed), kept + b"\n")
 
     def failures(self) -> list[Failure]:
-        """The runs whose last attempt failed; the first line of what is kept says why."""
+        """The runs whose last attempt failed, with the first line of the message."""
         found = []
         for trial in self.unfinished():
             path = self.failure_path(trial.arm, trial.seed)
@@ -209,7 +208,7 @@ def _read_sessions(path: Path) -> list[Session]:
 
 
 def _refuse_other(path: Path, there: Plan, wanted: Plan) -> None:
-    """RunError unless `wanted` is what is `there`, or more of it."""
+    """RunError unless `wanted` is the plan that is `there`, or more of it."""
     # Through JSON, so that a tuple and a list, or 1 and 1.0, do not count as different.
     there, wanted = (msgspec.json.decode(msgspec.json.encode(plan), type=Plan) for plan in (there, wanted))
     now = {arm.name: arm.settings for arm in wanted.arms}

@@ -120,8 +120,6 @@ def run_trials(
 
 
 class _Pace:
-    """How far it is, and from the work of this session alone, how long it will take."""
-
     def __init__(self, total: int, finished: int) -> None:
         self.total = total
         self.finished = finished

@@ -62,7 +62,7 @@ def superiority(ours: Sequence[float], theirs: Sequence[float]) -> float:
 
 
 def verdict(difference: Estimate) -> Verdict:
-    """What an interval of a difference allows to say."""
+    """The claim that the interval of a difference allows."""
     if difference.runs < FEWEST_RUNS or difference.low is None or difference.high is None:
         return "too few seeds"
     if difference.low > 0:

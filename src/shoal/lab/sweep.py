@@ -42,14 +42,12 @@ CONTROLS: dict[str, str] = {
     "different-tasks": "4/4 and 8/0 with one task per node, where the mixes' nodes draw from all tasks",
     "contributor": "4/4 whose last node shares what it samples and does not learn",
 }
-"""What each family of arms beside the mixes is, with the paper's mixes as examples. "4/4" stands for the
-sharing mix that is nearest to one half, "8/0" for the one without sharing."""
+"""The families of arms beside the mixes. "4/4" stands for the sharing mix that is nearest to one half, "8/0"
+for the one without sharing."""
 FAMILIES = ("mix", *CONTROLS)
 
 
 class SweepSettings(TrainSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Settings of a training run with the paper's number of nodes as default."""
-
     nodes: Nodes = 8
 
 
@@ -135,7 +133,7 @@ def plan_sweep(
 
 def pairs(plan: Plan) -> list[Pair]:
     """The differences that are told: each mix less the one without sharing, the half mix less each control,
-    and the arms of open questions less what they vary."""
+    and the arms of open questions less their counterparts."""
     by_family: dict[str, list[str]] = {family: [] for family in FAMILIES}
     mixes = {}
     for arm in plan.arms:
@@ -227,7 +225,6 @@ SUMS = ("cumulative",)
 
 
 def sweep_findings(experiment: Experiment) -> Results:
-    """All that the finished runs of the sweep show."""
     plan, runs = experiment.plan, read_finished(experiment, TrainSummary, MEASURES)
     curves = _curves(plan, runs.summaries)
     more: dict[str, Any] = {"groups": [], "maps": [], "best": None, "application": "train"}
@@ -431,7 +428,7 @@ def held_out_curve(summary: TrainSummary) -> Points:
 
 
 def held_out_by_completions(summary: TrainSummary, group: int) -> Points:
-    """The held-out curve along what was generated: the completions of all nodes up to each step."""
+    """The held-out curve along the completions of all nodes up to each step."""
     steps = max((node.steps for node in summary.nodes), default=0)
     if not steps:
         return []

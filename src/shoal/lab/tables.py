@@ -36,7 +36,6 @@ def values_of(arm: ArmResults, metric: str) -> BySeed:
 
 
 def estimates_of(values: Mapping[str, BySeed]) -> dict[str, Estimate]:
-    """The estimate of each metric that has values."""
     return {metric: estimate(list(seeds.values())) for metric, seeds in values.items() if seeds}
 
 
@@ -250,7 +249,6 @@ def read_finished(
 
 
 def common_settings(plan: Plan) -> dict[str, Any]:
-    """The settings that are the same in all arms."""
     return {
         key: value
         for key, value in plan.arms[0].settings.items()

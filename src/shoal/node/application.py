@@ -61,8 +61,8 @@ class Own(Generic[Request, Answer]):
 
 @dataclass(frozen=True, slots=True)
 class Verdict(Generic[Evidence]):
-    """The finding of this node about a foreign item. `reason` is a short phrase that can be counted; more may
-    follow after a colon."""
+    """The finding about a foreign item. `reason` is a short phrase to count; more may follow after a
+    colon."""
 
     accepted: bool
     reason: str = ""
@@ -71,8 +71,6 @@ class Verdict(Generic[Evidence]):
 
 @dataclass(frozen=True, slots=True)
 class Judged(Generic[Evidence]):
-    """A foreign item with this node's verdict."""
-
     received: Received[Any]
     verdict: Verdict[Evidence]
 
@@ -142,7 +140,7 @@ class Application(Protocol[State, Request, Answer, Evidence]):
 
 @runtime_checkable
 class Explains(Protocol[StateIn]):
-    """An application that says for people what a turn did; the result is journaled as `note`."""
+    """An application that explains its turns to people; the result is journaled as `note`."""
 
     def explain(self, state: StateIn, turn: Turn) -> object: ...
 

@@ -135,7 +135,7 @@ def _has_peers(exchange: LiveExchange, wait_for: int, stop: Stop) -> bool:
 
 
 def _linger(seconds: float, stop: Stop) -> None:
-    """Stays in the swarm for a while, so that others can fetch what was shared last."""
+    """Stays in the swarm for a while, so that others can fetch the items that were shared last."""
     until = time.monotonic() + seconds
     while time.monotonic() < until and not stop.requested:
         time.sleep(min(LOOK_EVERY, seconds))

@@ -150,7 +150,6 @@ class Fold(Generic[State, Request, Answer, Evidence]):
         self._move(content, record.time)
 
     def pass_over(self) -> None:
-        """Leaves the optional step out."""
         if not self._may_pass_over():
             raise RuntimeError(f"the loop cannot go on without {self.need}")
         self._move(None, 0.0)

@@ -121,7 +121,6 @@ class Node(Generic[State, Request, Answer, Evidence]):
 
     @property
     def turns(self) -> int:
-        """The number of turns that are absorbed."""
         return self.fold.absorbed
 
     @property

@@ -1,5 +1,4 @@
-"""The nodes of a run as processes: started, watched by their journals, ended with their parent. A child that
-fails or is killed is reported and stops nobody else."""
+"""The nodes of a run as processes: watched by their journals, ended with their parent, none stops another."""
 
 from __future__ import annotations
 

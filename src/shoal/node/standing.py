@@ -1,5 +1,5 @@
-"""The standing of a node, for people, from its folder alone, whichever process it runs in. No node reads any
-of this, so a clock or a watcher cannot change a run."""
+"""The standing of a node, for people, from its folder alone. No node reads it, so no watcher changes a
+run."""
 
 from __future__ import annotations
 
@@ -72,8 +72,7 @@ class Progress(msgspec.Struct, Generic[StandingOf], frozen=True):
 
 
 class Tally:
-    """A journal so far, if it exists, in the figures that all applications have in common. A damaged one is
-    read up to the damage, and `trouble` names the place."""
+    """A journal in the figures of all applications. A damaged one is read up to `trouble`, the place."""
 
     def __init__(self, journal: Path) -> None:
         self.ledger = Ledger()

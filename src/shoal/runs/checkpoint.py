@@ -85,7 +85,6 @@ class Checkpoints:
         return final
 
     def newest(self) -> Found:
-        """The newest checkpoint that is as it was written."""
         passed_over: list[str] = []
         for number, path in sorted(self._all(), reverse=True):
             try:

@@ -59,7 +59,6 @@ class Ledger:
         )
 
     def take(self, record: Record) -> None:
-        """Books a record of the node's journal."""
         match content_of(record):
             case Asked(turn=turn, reserve=reserve, first=first):
                 self.ask(turn, reserve, first)

@@ -65,7 +65,6 @@ def find_runs(folder: Path) -> list[Path]:
 
 
 def describe(path: Path) -> Listed:
-    """How the run or experiment at `path` stands."""
     size, newest = _size_and_time(path)
     age = round(max(0.0, time.time() - newest), 3)
     kind: Literal["run", "experiment"] = "run"

@@ -179,7 +179,6 @@ _names: dict[type, str] = {struct: kind for kind, struct in KINDS.items()}
 
 
 def kind_of(content: Content) -> str:
-    """The kind under which this payload is journaled."""
     return _names[type(content)]
 
 
@@ -198,7 +197,6 @@ Payload = TypeVar("Payload")
 
 
 def encode_payload(value: object, what: str) -> msgspec.Raw:
-    """A value of an application in its journal form."""
     try:
         return msgspec.Raw(msgspec.json.encode(value))
     except (TypeError, ValueError, msgspec.MsgspecError) as error:
@@ -215,8 +213,8 @@ def decode_payload(raw: msgspec.Raw, expected: type[Payload], what: str) -> Payl
 
 @contextmanager
 def refusing(path: object, record: Record | None = None) -> Iterator[None]:
-    """For code that trusts a journal, which anybody may have written. Any exception of absurd content becomes
-    a RunError with the path and, if given, the record."""
+    """Turns any exception over absurd content of a journal, which anybody may have written, into a
+    RunError."""
     place = "" if record is None else f"record {record.number} ({record.kind})"
     try:
         yield

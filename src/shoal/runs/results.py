@@ -114,7 +114,7 @@ class Curve(msgspec.Struct, frozen=True):
 
 
 class Chart(msgspec.Struct, frozen=True):
-    """What the curves with its name are drawn in."""
+    """The frame of the curves with its name."""
 
     name: str
     title: str
@@ -166,7 +166,7 @@ class Made(msgspec.Struct, frozen=True):
 
 
 class Results(msgspec.Struct, frozen=True):
-    """`application` is what the runs were: searches ("evolve") or training swarms ("train")."""
+    """The runs were searches ("evolve") or training swarms ("train")."""
 
     title: str
     seeds: list[int]

@@ -24,8 +24,8 @@ LogProb = Annotated[float, msgspec.Meta(ge=-1e6, le=0.0)]
 
 
 class TaskName(msgspec.Struct, array_like=True, frozen=True):
-    """The name of a task, the same everywhere. `parameters` is the canonical JSON of the generator's
-    settings; `counter` numbers the author's tasks since its start."""
+    """A task's name, the same everywhere; `parameters` is canonical JSON, `counter` numbers its author's
+    tasks."""
 
     family: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
     version: Annotated[str, msgspec.Meta(max_length=64)]
@@ -106,7 +106,7 @@ class SampledGroups(msgspec.Struct, frozen=True, tag="sampled", omit_defaults=Tr
 
 
 class Right(msgspec.Struct, frozen=True):
-    """How many of how many held-out tasks were answered rightly, which ones, and the sum of rewards."""
+    """`right` of `total` held-out tasks were answered rightly: those `solved`. `reward` is a sum."""
 
     right: Count
     total: Count
@@ -115,8 +115,6 @@ class Right(msgspec.Struct, frozen=True):
 
 
 class Evaluated(msgspec.Struct, frozen=True, tag="evaluated"):
-    """By family."""
-
     families: dict[str, Right]
     tokens: int = 0
     cpu: float = 0.0
@@ -256,8 +254,8 @@ class TrainSummary(msgspec.Struct, frozen=True):
     spreading: Spreading
 
     def to_pandas(self) -> Any:
-        """A `pandas.DataFrame` with one row per node and step of its curves, and the reward of each curve; a
-        curve that has no value at a step is missing there."""
+        """A `pandas.DataFrame` with one row per node and step, and the reward of each curve that has one
+        there."""
         rows = []
         for node in self.nodes:
             curves = (node.curve_local, node.curve_held_out, node.curve_batch)

@@ -14,7 +14,7 @@ from shoal.corewar.redcode.listing import signed
 from shoal.evolve.mutators.styles import Style, nearby
 
 RELINKED = 0.85
-"""How often addresses are kept right when instructions move."""
+"""The share of moves that keep addresses right."""
 
 _OPCODES = tuple(opcode for opcode in Opcode if opcode not in (Opcode.LDP, Opcode.STP, Opcode.CMP))
 
@@ -30,8 +30,7 @@ class Program:
     rng: random.Random
 
     def edit(self) -> None:
-        """One change, of a kind that the style likes. At least one instruction is left, and at most the
-        limit."""
+        """One change, of a kind that the style likes; at least one instruction is left, at most the limit."""
         kinds = list(self.style.taste)
         kind = self.rng.choices(kinds, weights=[self.style.taste[name] for name in kinds])[0]
         CHANGES[kind](self)

@@ -41,12 +41,10 @@ class Style:
 
 
 def anywhere(rng: random.Random, settings: Settings) -> int:
-    """Any distance in the core."""
     return rng.randrange(settings.core_size)
 
 
 def nearby(rng: random.Random, settings: Settings) -> int:
-    """A small distance, forwards or backwards."""
     return rng.randint(-12, 12) % settings.core_size
 
 
@@ -77,12 +75,10 @@ def taste(**more: int) -> dict[str, int]:
 
 
 def repeat(line: str, times: int) -> str:
-    """The same line several times, for use in a program."""
     return "\n".join([line] * times)
 
 
 def bomb(rng: random.Random) -> str:
-    """Something to throw."""
     decoy = f"dat >{rng.randint(1, 99)}, 1"
     return rng.choice(("dat #0, #0", "dat <2667, <1", "spl 0, 0", "spl #0, 0", "jmp 0, <-1", decoy))
 
