@@ -10,7 +10,7 @@ from pathlib import Path
 from shoal.errors import CandidateError, ConfigError
 from shoal.evolve.archive import Archive, Elite
 from shoal.evolve.domain import Domain
-from shoal.evolve.metrics import merge_common
+from shoal.evolve.metrics import generality, merge_common
 from shoal.runs.search import Contest, Duelled, Evaluation
 
 MOST_OPPONENTS = 8
@@ -44,8 +44,7 @@ def fight_held_out(domain: Domain, source: str, others: Mapping[str, str], name:
     if not opponents:
         raise ConfigError(f"none of the {refused} held-out programs of {name} can be read: name others")
     (duels,) = domain.duel([domain.parse(source)], opponents, seed=SEED, rounds=HELD_OUT_ROUNDS)
-    outcomes = [duel.outcome for duel in duels]
-    wins, ties, losses = (outcomes.count(kind) for kind in ("win", "tie", "loss"))
+    wins, ties, losses = generality(duels)
     points = 100 * (3 * wins + ties) / (3 * len(duels))
     listed = [
         Duelled(title, duel.own, duel.other, duel.outcome) for title, duel in zip(names, duels, strict=True)

@@ -136,14 +136,11 @@ class SearchWatcher:
     def look(self, *, ended: bool = False, trouble: str = "") -> SearchStanding:
         last = self._standing
         for note in self._tally.notes(SearchNote):
-            work, number = last.work + note.evaluations, min(note.round + 1, last.rounds)
-            last = msgspec.structs.replace(last, work=work, round=number)
-            self._used += note.used
+            new: dict[str, Any] = {"work": last.work + note.evaluations}
             if note.opponents is not None:
-                coverage = note.cells / self._cells
-                last = msgspec.structs.replace(
-                    last, coverage=coverage, qd_score=note.qd_score, best=note.best
-                )
+                new |= {"coverage": note.cells / self._cells, "qd_score": note.qd_score, "best": note.best}
+            last = msgspec.structs.replace(last, round=min(note.round + 1, last.rounds), **new)
+            self._used += note.used
         self._standing = last
         calls = self._tally.ledger.booked.get("calls", 0)
         return msgspec.structs.replace(

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
@@ -38,19 +38,12 @@ EVALUATIONS = threading.BoundedSemaphore(CORES + 1)
 """Evaluations at a time in this process: one more than cores, as one usually waits for the interpreter."""
 
 
-@dataclass(frozen=True)
-class _Job:
-    """A request with the parts of the state that it needs, taken while the state stood still."""
-
-    call: Call
-    request: SearchRequest
-    arena: Arena | None
-    seen: frozenset[str]
+Job = Callable[[], Reply[SearchAnswer]]
 
 
-class SearchOutside(Threads[_Job, SearchAnswer]):
+class SearchOutside(Threads[Job, SearchAnswer]):
     def __init__(self, settings: EvolveSettings, domain: Domain, asker: Asker) -> None:
-        super().__init__(self._work)
+        super().__init__(lambda job: job())
         self._settings = settings
         self._domain = domain
         self._asker = asker
@@ -60,14 +53,16 @@ class SearchOutside(Threads[_Job, SearchAnswer]):
 
     def answer(self, state: SearchState, request: SearchRequest) -> Reply[SearchAnswer]:
         """The same at once, in this thread, for simulated nodes."""
-        return self._work(self._job(Call(0, 0), state, request))
+        return self._job(Call(0, 0), state, request)()
 
-    def _job(self, call: Call, state: SearchState, request: SearchRequest) -> _Job:
+    def _job(self, call: Call, state: SearchState, request: SearchRequest) -> Job:
+        """The request with the parts of the state that it needs, taken while the state stands still."""
         seen = frozenset(state.course.seen) if isinstance(request, Propose) else frozenset()
-        return _Job(call, request, state.arena, seen)
+        return partial(self._work, call, request, state.arena, seen)
 
-    def _work(self, job: _Job) -> Reply[SearchAnswer]:
-        request = job.request
+    def _work(
+        self, call: Call, request: SearchRequest, arena: Arena | None, seen: frozenset[str]
+    ) -> Reply[SearchAnswer]:
         if isinstance(request, Drain):
             return Reply(Drained(), {})
         if isinstance(request, Open):
@@ -75,16 +70,16 @@ class SearchOutside(Threads[_Job, SearchAnswer]):
             programs = [*request.entrants, *(migrant.program for migrant in request.visitors)]
             found = self._evaluate(programs, opponents, request.seed, self._settings.repeats)
             return Reply(Opened(found), {})
-        assert job.arena is not None
+        assert arena is not None
         if isinstance(request, Close):
-            opponents, repeats = job.arena.opponents, self._settings.retest_repeats
+            opponents, repeats = arena.opponents, self._settings.retest_repeats
             return Reply(Closed(self._evaluate(request.finalists, opponents, request.seed, repeats)), {})
-        written = self._asker.ask(request, self._feedback(request, job.arena), job.call.spend)
+        written = self._asker.ask(request, self._feedback(request, arena), call.spend)
         spent = written.spent
         cost = {"calls": spent.calls, "tokens": spent.tokens, "microdollars": spent.microdollars}
-        return Reply(self._proposed(written, job, job.arena), cost)
+        return Reply(self._proposed(written, arena, seen), cost)
 
-    def _proposed(self, written: Written, job: _Job, arena: Arena) -> Proposed:
+    def _proposed(self, written: Written, arena: Arena, seen: frozenset[str]) -> Proposed:
         """The answer with its cost and the evaluation of its program, unless that was seen before."""
         candidate, text = written.candidate, written.answer.text
         proposed = msgspec.structs.replace(
@@ -93,7 +88,7 @@ class SearchOutside(Threads[_Job, SearchAnswer]):
         if candidate is None:
             return proposed
         evaluation = None
-        if candidate.digest not in job.seen:
+        if candidate.digest not in seen:
             evaluation = self._evaluate_one(candidate, arena.opponents, arena.seed, arena.repeats)
         return msgspec.structs.replace(
             proposed,

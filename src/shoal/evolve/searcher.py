@@ -133,8 +133,7 @@ class Searcher:
 
     def restarted(self, state: SearchState) -> SearchState:
         """Forgives the failures of the model in earlier processes."""
-        course = state.course
-        course.failed, course.fatal_turn, course.trouble = [], 0, ""
+        state.course.forgive()
         return state
 
     def gather(

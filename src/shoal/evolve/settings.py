@@ -151,13 +151,10 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
     def budget_of(self, index: int) -> dict[str, int]:
         """The most that one node may spend; over all nodes exactly what the swarm may."""
-        budget = {"calls": self.share_of_calls(index)}
-        if self.tokens is not None:
-            budget["tokens"] = _dealt(self.tokens, len(self.models), index)
-        if self.dollars is not None:
-            whole = int(round(self.dollars * 1e6, 3))
-            budget["microdollars"] = _dealt(whole, len(self.models), index)
-        return budget
+        microdollars = None if self.dollars is None else int(round(self.dollars * 1e6, 3))
+        totals = {"calls": self.calls, "tokens": self.tokens, "microdollars": microdollars}
+        nodes = len(self.models)
+        return {key: _dealt(total, nodes, index) for key, total in totals.items() if total is not None}
 
     def look_ahead_of(self, index: int) -> int:
         """At most 2 for weights in the node's own process, which answer one call at a time: one more lets

@@ -39,6 +39,14 @@ class Course(msgspec.Struct):
     trouble: str = ""
     last: SearchNote | None = None
 
+    def fail(self, turn: int, trouble: str, *, fatal: bool = False) -> None:
+        self.failed.append(turn)
+        self.trouble = trouble
+        self.fatal_turn = turn if fatal else self.fatal_turn
+
+    def forgive(self) -> None:
+        self.failed, self.fatal_turn, self.trouble = [], 0, ""
+
     def take_in(self, migrant: Migrant) -> None:
         """Keeps a migrant for the next round, within bounds that do not depend on the order of arrival."""
         if migrant not in self.waiting:

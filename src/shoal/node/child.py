@@ -154,7 +154,7 @@ def _join_swarm(crew: Crew[Any], orders: Orders, run: RunFolder, identity: Ident
         listen=network.listen,
         join=network.join,
         advertise=network.advertise,
-        tls=_tls_files(network),
+        tls=None if network.tls is None else TlsFiles(*map(Path, network.tls)),
     )
     folder = run.node_folder(crew.names[orders.index])
     return LiveExchange(
@@ -165,13 +165,6 @@ def _join_swarm(crew: Crew[Any], orders: Orders, run: RunFolder, identity: Ident
         accounts_path=folder / "accounts.json",
         presence_path=folder / PRESENCE,
     )
-
-
-def _tls_files(network: Network) -> TlsFiles | None:
-    if network.tls is None:
-        return None
-    authority, certificate, key = map(Path, network.tls)
-    return TlsFiles(authority, certificate, key)
 
 
 def _end_with_the_parent() -> None:
