@@ -1,7 +1,6 @@
 """The applications of the loop, one manifest each: everything that runs their folders or reads them. A run's
-config names its application. Verbs, reports, the dashboard, trackers and experiments look the parts up here,
-so nothing else asks which application it has. Parts are loaded when first used: listing runs needs no
-torch."""
+config names its application; verbs, reports, the dashboard, trackers and experiments look the parts up here.
+Parts are loaded when first used: listing runs needs no torch."""
 
 from __future__ import annotations
 
@@ -76,8 +75,7 @@ APPLICATIONS = {
 
 
 def application_of(folder: Path) -> Application:
-    """The application of a run, by the key `application` of its config; a config without it is a search's.
-    RunError where the folder is no run, or one of an application that is unknown here."""
+    """The application of a run, by its config; RunError where the folder is no run of a known one."""
     from shoal.runs.folder import CONFIG, RunFolder
 
     name = str(RunFolder.look(folder).config_table().get("application", "evolve"))

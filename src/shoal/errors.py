@@ -64,10 +64,9 @@ class ConfineError(ShoalError):
 
 class ModelError(ShoalError):
     """A call to a model did not give an answer. The message is one line and never holds a key. The failure is
-    journaled and counted as `kind`. An attempt that may have `reached` the model counts as a call.
-    `unbilled`: the server refused before any token was made; otherwise the cost is unknown. `transient`: the
-    same request may succeed later. `seconds` is how long the attempt took and `attempts` how many calls were
-    spent, if known."""
+    counted as `kind`. An attempt that may have `reached` the model counts as a call. `unbilled`: the server
+    refused before any token was made; otherwise the cost is unknown. `transient`: the same request may
+    succeed later. `seconds` and `attempts` are those of the call, where they are known."""
 
     seconds: float = 0.0
     attempts: int = 0
@@ -160,13 +159,10 @@ class Problem:
     def __str__(self) -> str:
         text = f"line {self.line}, column {self.column}: {self.message}"
         if self.source:
-            marker = " " * (self.column - 1) + "^" if 0 < self.column <= len(self.source) + 1 else ""
             text += f"\n    {self.source}"
-            if marker:
-                text += f"\n    {marker}"
-        if self.remedy:
-            text += f"\n  {self.remedy}"
-        return text
+            if 0 < self.column <= len(self.source) + 1:
+                text += f"\n    {' ' * (self.column - 1)}^"
+        return f"{text}\n  {self.remedy}" if self.remedy else text
 
 
 class AssemblyError(ShoalError):

@@ -14,7 +14,9 @@ from shoal.evolve.domain import (
     Domain as Domain,
     Operator as Operator,
     Outcome as Outcome,
+    domain_names as domain_names,
     elite_of as elite_of,
+    open_domain as open_domain,
 )
 from shoal.evolve.extraction import extract_program as extract_program, extract_programs as extract_programs
 from shoal.evolve.metrics import (
@@ -27,7 +29,6 @@ from shoal.evolve.metrics import (
     summarise_archive as summarise_archive,
 )
 from shoal.evolve.prompts import Prompt as Prompt, Prompts as Prompts, Template as Template
-from shoal.evolve.registry import domain_names as domain_names, open_domain as open_domain
 from shoal.evolve.rounds import choose_opponents as choose_opponents
 from shoal.evolve.settings import EvolveSettings as EvolveSettings
 from shoal.runs.search import (

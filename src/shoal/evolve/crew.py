@@ -98,8 +98,7 @@ def run(settings: EvolveSettings, folder: Path, **options: Any) -> str:
 
 
 class SearchStanding(Standing, frozen=True, kw_only=True):
-    """`work` are evaluations, `spent` of `allowed` are calls; `round` counts from 1. The rest is of the
-    archive."""
+    """`work` are evaluations, `spent` calls; `round` counts from 1; the other figures are of the archive."""
 
     round: int = 0
     rounds: int = 0

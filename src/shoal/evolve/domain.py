@@ -1,10 +1,11 @@
 """The seam between a search and its subject: a domain, which reads a program (`parse`) and plays it (`play`);
-everything else has a default. A search calls `evaluate`, which remembers earlier results, checks the outcome,
-and labels every number with its evaluator. `docs/domains.md` builds one."""
+everything else has a default. A search calls `evaluate`, which remembers earlier results and labels every
+number with its evaluator. `docs/domains.md` builds one; packages register theirs under `shoal.domains`."""
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import math
 import random
 import threading
@@ -13,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.metadata import entry_points
 from typing import Any, Literal, Protocol, Self
 
 import msgspec
@@ -74,8 +76,7 @@ class Domain(ABC):
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any], *, threads: int | None = None) -> Self:
-        """The domain with the `[options]` of the settings; `threads` limits an engine of its own, if it has
-        one."""
+        """The domain with the `[options]` of the settings; `threads` limits an engine of its own."""
         return cls(**options)
 
     @property
@@ -91,8 +92,7 @@ class Domain(ABC):
     def play(
         self, candidates: Sequence[Candidate], opponents: Sequence[Candidate], *, seed: int, rounds: int
     ) -> Sequence[Outcome]:
-        """One outcome per candidate against all opponents, under the same conditions, which depend on `seed`
-        alone."""
+        """One outcome per candidate against all opponents; the conditions depend on `seed` alone."""
 
     @property
     def rules(self) -> str:
@@ -220,8 +220,7 @@ class Domain(ABC):
 
 
 class EvaluationCache:
-    """Evaluations by (program, evaluator), the `limit` that were asked for last. An evaluation is a function
-    of its key, so a hit and a miss give the same numbers. Thread-safe."""
+    """Evaluations by (program, evaluator), the `limit` that were asked for last. Thread-safe."""
 
     def __init__(self, limit: int) -> None:
         if limit < 0:
@@ -268,3 +267,64 @@ def elite_of(candidate: Candidate, evaluation: Evaluation, origin: Origin = UNKN
 
 def identify(parts: object) -> str:
     return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()[:32]
+
+
+GROUP = "shoal.domains"
+BUILTIN = {"corewar": "shoal.evolve.domains.corewar:CoreWar"}
+"""Ours, so that they are found without an installation too."""
+
+
+def domain_names() -> list[str]:
+    return sorted({*BUILTIN, *(entry.name for entry in entry_points(group=GROUP))})
+
+
+def open_domain(name: str, options: Mapping[str, Any] | None = None, *, threads: int | None = None) -> Domain:
+    """The domain of this name, or of an importable `module:Class`, made with `options`; `threads` limits an
+    engine of its own. Only a subclass of `Domain` is called; an instance is taken as it is."""
+    target = name if ":" in name else _target(name)
+    found = _load(name, target)
+    if isinstance(found, Domain) and not options:
+        return found
+    if not (isinstance(found, type) and issubclass(found, Domain)):
+        raise ConfigError(
+            f"domain {name!r} is {target}, a {type(found).__name__}: name a subclass of shoal.evolve.Domain"
+            + (", as an instance takes no options" if isinstance(found, Domain) else ", or an instance")
+        )
+    try:
+        return found.from_options(options or {}, threads=threads)
+    except ConfigError:
+        raise
+    except Exception as error:  # a stranger's constructor, or methods that are missing
+        raise ConfigError(
+            f"domain {name!r} cannot be made from {target}: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _target(name: str) -> str:
+    entries = [*BUILTIN.items(), *((entry.name, entry.value) for entry in entry_points(group=GROUP))]
+    registered = {value for known, value in entries if known == name}
+    if not registered:
+        raise ConfigError(
+            f"no domain is called {name!r}: known are {', '.join(domain_names())}. A package registers one "
+            f'under [project.entry-points."{GROUP}"] as {name} = "module:Class"; for one that is not '
+            "installed give module:Class itself"
+        )
+    if len(registered) > 1:
+        raise ConfigError(
+            f"domain {name!r} is registered more than once ({', '.join(sorted(registered))}): uninstall one "
+            "of the packages, or name the one you mean as module:Class"
+        )
+    return registered.pop()
+
+
+def _load(name: str, target: str) -> object:
+    module, _, attribute = target.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except (Exception, SystemExit) as error:  # a stranger's module may raise anything on import
+        raise ConfigError(
+            f"domain {name!r} cannot be loaded from {target}: {type(error).__name__}: {error}"
+        ) from error
+    return found

@@ -1,7 +1,6 @@
 """The program within a model's answer: in prose, thoughts, fences, HTML entities or nothing at all, and cut
-off in the middle. `extract_programs` returns the likely readings, best first; only the domain's parser can
-tell which of them is a program. Time and memory are linear in the first ANSWER_SIZE characters of any
-text."""
+off in the middle. `extract_programs` returns the likely readings, best first; the domain's parser tells which
+is a program. Time and memory are linear in the first ANSWER_SIZE characters."""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ def extract_program(text: str, looks_like_code: Callable[[str], bool] | None = N
 
 
 def extract_programs(text: str, looks_like_code: Callable[[str], bool] | None = None) -> list[str]:
-    """The likely programs, best first, none twice; `looks_like_code` tells code from prose by a single
-    line."""
+    """The likely programs, best first, none twice; `looks_like_code` tells code from prose by one line."""
     is_code = looks_like_code or (lambda line: bool(line.strip()))
     outside = without_thoughts(clean(text[:ANSWER_SIZE]))
     blocks, rest = _split(outside.split("\n"))

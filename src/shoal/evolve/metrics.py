@@ -54,8 +54,7 @@ def summarise_archive(archive: Archive, offset: float = 0.0) -> ArchiveSummary:
 
 
 def merge_raw(archives: Sequence[Archive]) -> Archive:
-    """The merged archive of the DEI paper: the greatest number of each cell, although the numbers were found
-    against different opponents and grow with how many there were."""
+    """The merged archive of the DEI paper: the greatest number of each cell, though of unlike opponents."""
     axes = _common_axes(archives)
     merged = Archive(axes, MIXED)
     for archive in archives:

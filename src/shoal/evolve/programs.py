@@ -171,9 +171,8 @@ MOST_LISTED = 40
 
 
 class CellHolder(msgspec.Struct, frozen=True):
-    """`fitness` and `measures` are against the common opponents. `labels` are the values that the cell stands
-    for, by measure. The program was made `seconds` after the run began; None where nobody in the run made
-    it."""
+    """`fitness` and `measures` are against the common opponents; `labels` are the values of the cell, by
+    measure. The program was made `seconds` after the run began; None where nobody in the run made it."""
 
     cell: Cell
     labels: dict[str, str]

@@ -1,5 +1,5 @@
-"""The plan of a round: opponents, entrants, first calls; independent of time, arrival order and other
-nodes."""
+"""The plan of a round: opponents, entrants, first calls. Time, arrival order and other nodes do not
+matter."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The Red-Queen search as the five functions of a node: produce, share, gather, verify, absorb. A round opens
-a fresh archive with own and received champions, proposes programs until its calls are spent, tests the best
-elites again on fresh seeds, and shares the winner. Nobody waits for anybody. With nothing received it is the
-search of a single node, bit for bit. A sender's claims never enter: the text is parsed, evaluated and placed
-here."""
+"""The Red-Queen search as the five functions of a node. A round opens a fresh archive with own and received
+champions, proposes programs until its calls are spent, tests the best elites again on fresh seeds, and shares
+the winner. Nobody waits for anybody. With nothing received it is the search of a single node, bit for bit. A
+sender's claims never enter: the text is parsed, evaluated and placed here."""
 
 from __future__ import annotations
 

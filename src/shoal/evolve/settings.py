@@ -1,6 +1,5 @@
 """The settings of `shoal evolve`. Defaults are those of the DEI paper, or of DRQ where DEI does not say;
-where ours differ, a comment says why. Amounts for the whole swarm (calls, tokens, dollars) are dealt out to
-the nodes exactly."""
+where ours differ, a comment says why. Amounts for the whole swarm are dealt out to the nodes exactly."""
 
 from __future__ import annotations
 
@@ -12,8 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 
 from shoal.errors import ConfigError
-from shoal.evolve.domain import Domain
-from shoal.evolve.registry import open_domain
+from shoal.evolve.domain import Domain, open_domain
 from shoal.models import parse_spec
 
 Sharing = Literal["both", "off", "opponents", "seeds"]

@@ -1,6 +1,5 @@
-"""From values by seed to rows with intervals, paired differences, sentences and curves, whatever was
-measured. A value that a run does not have is absent, and a row is made of the seeds that all of its parts
-have."""
+"""From values by seed to rows with intervals, paired differences, sentences and curves. A value that a run
+does not have is absent, and a row is made of the seeds that all of its parts have."""
 
 from __future__ import annotations
 

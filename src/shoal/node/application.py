@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
@@ -33,25 +32,22 @@ Evidence = TypeVar("Evidence")
 StateIn = TypeVar("StateIn", contravariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal(Generic[Request]):
+class Proposal(msgspec.Struct, Generic[Request], frozen=True):
     """A request for the outside, and the most that it may cost, e.g. {"calls": 3, "tokens": 900}. The part
     `first` (None: all) is spent once the request is asked; `Call.spend` tells of each further part before."""
 
     request: Request
-    reserve: Mapping[str, int] = field(default_factory=dict)
+    reserve: Mapping[str, int] = {}
     first: Mapping[str, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GiveUp:
+class GiveUp(msgspec.Struct, frozen=True):
     """The node ends early, once nothing is under way any more; `reason` is told to people."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Own(Generic[Request, Answer]):
+class Own(msgspec.Struct, Generic[Request, Answer], frozen=True):
     """A request of this node with its answer. `answer` is None if it was missed; `missed` then says why."""
 
     request: Request
@@ -59,24 +55,20 @@ class Own(Generic[Request, Answer]):
     missed: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict(Generic[Evidence]):
-    """The finding about a foreign item. `reason` is a short phrase to count; more may follow after a
-    colon."""
+class Verdict(msgspec.Struct, Generic[Evidence], frozen=True):
+    """The finding about a foreign item. `reason` is a short phrase to count; a colon may add more."""
 
     accepted: bool
     reason: str = ""
     evidence: Evidence | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Judged(Generic[Evidence]):
+class Judged(msgspec.Struct, Generic[Evidence], frozen=True):
     received: Received[Any]
     verdict: Verdict[Evidence]
 
 
-@dataclass(slots=True)
-class Turn:
+class Turn(msgspec.Struct):
     """The surroundings of one turn, the same live and on resume. `number` counts from 1."""
 
     number: int
@@ -84,7 +76,7 @@ class Turn:
     seed: int
     node: str
     ledger: Ledger
-    credits: list[tuple[str, Place, Credit]] = field(default_factory=list)
+    credits: list[tuple[str, Place, Credit]] = []
 
     def random(self, *purpose: Part) -> random.Random:
         """A generator of its own for this purpose in this turn of this node."""

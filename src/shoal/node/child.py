@@ -1,7 +1,6 @@
 """One node of a run as a process of its own, `python -m shoal.node.child`, started by processes.py. Orders
 come as one line of JSON on standard input, so that no secret stands on a command line. When that pipe closes,
-the parent is gone and the child ends at once; its journal is always whole. Its trouble is one line on
-standard error."""
+the parent is gone and the child ends at once. Its trouble is one line on standard error."""
 
 from __future__ import annotations
 

@@ -36,8 +36,7 @@ class Crew(Protocol[StandingOut]):
     """All nodes of a run, numbered in the order of `names`. Each process of the run makes its own crew from
     the settings, of `settings_type`. Progress is counted in `unit` (calls, steps), `total` of them. Unless it
     `shares`, no exchange is made. `is_free`: the run can be done anew without paying anybody. A process stays
-    in the swarm for `linger` seconds after its node. `at_terminal`: the only node needs the terminal and this
-    process."""
+    in the swarm for `linger` seconds after its node. `at_terminal`: the only node needs the terminal."""
 
     settings: Any
     unit: str

@@ -73,8 +73,7 @@ def run_in_field(
     after_turn: Callable[[], None] = lambda: None,
 ) -> str:
     """Drives one node until it has finished or is asked to stop, closes it, and returns the reason. After a
-    wish to stop, the calls under way have `grace` seconds to end, as they are paid for; their answers are
-    journaled for the resume."""
+    wish to stop, the calls under way, which are paid for, have `grace` seconds to end and be journaled."""
     reason = ""
     try:
         while not reason:
@@ -129,8 +128,8 @@ def run_in_turns(
     most_rounds: int | None = None,
 ) -> bool:
     """Drives several nodes in this thread: each round every node takes at most one turn and every exchange a
-    tick. True once all have finished; False after `most_rounds`. Closes nothing. With a clock that counts,
-    the run is deterministic."""
+    tick. True once all have finished; False after `most_rounds`. Closes nothing. A counting clock makes it
+    deterministic."""
     for _ in count() if most_rounds is None else range(most_rounds):
         statuses = [node.advance(clock()) for node in nodes]
         now = clock()

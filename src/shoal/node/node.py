@@ -54,8 +54,7 @@ MOST_REASON_CHARACTERS = 500
 class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`look_ahead` L: turn k is drawn from the state after turn k − L. A turn without an answer after
     `deadline` seconds is missed (None: it waits). `budget`: most per measure. `gather_limit`: most items
-    taken in per turn. Checkpoints: every `checkpoint_every` turns (0: never), if the application has
-    snapshots."""
+    taken in per turn. Applications with snapshots write one every `checkpoint_every` turns (0: never)."""
 
     look_ahead: int = 1
     deadline: Annotated[float, msgspec.Meta(gt=0)] | None = None

@@ -47,8 +47,7 @@ class Finished(Generic[AnswerOut]):
 
 class Outside(Protocol[StateIn, RequestIn, AnswerOut]):
     def begin(self, call: Call, state: StateIn, request: RequestIn, now: float) -> None:
-        """Starts a call. `state` may be read before this returns, as by a policy that answers from its
-        present weights; a call that runs on takes all it needs from the request."""
+        """Starts a call, which may read `state` until this returns, and later only the request."""
 
     def finished(self, now: float) -> Sequence[Finished[AnswerOut]]:
         """The calls that are over since the last time; does not block."""

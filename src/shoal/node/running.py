@@ -33,9 +33,8 @@ def run_crew(
 ) -> str:
     """Runs all nodes into `folder`, or goes on with a run of the same settings there; paid calls are not made
     twice. Returns "finished", or the reason of an early end. With `in_process` all nodes share this process
-    and a virtual clock, and the same settings give the same run. Otherwise `network` names others to join;
-    without it the run's processes are a swarm of their own. `progress` is called a few times a second, and
-    once at the end."""
+    and a virtual clock, and the same settings give the same run. Otherwise `network` names others to join, if
+    any. `progress` is called a few times a second, and once at the end."""
     began, stop, pace, last_report = time.monotonic(), stop or Stop(), Pace(), 0.0
 
     def tell(standings: list[StandingOf], making: dict[str, float] | None = None) -> None:

@@ -1,5 +1,4 @@
-"""The standing of a node, for people, from its folder alone. No node reads it, so no watcher changes a
-run."""
+"""The standing of a node, for people, from its folder alone. No node reads any of it."""
 
 from __future__ import annotations
 
@@ -20,8 +19,7 @@ MOST_AUTHORS = 4096
 
 
 class Traffic(msgspec.Struct, frozen=True):
-    """Between a node and the others. `peers` it has heard of; items: `shared` by it, `received` from others,
-    `rejected` by its own check, `used` in its search or training."""
+    """Items `shared` by a node, `received`, `rejected` by its check, and `used`; `peers` it has heard of."""
 
     peers: int = 0
     shared: int = 0
@@ -115,8 +113,7 @@ class Tally:
             self.trouble = str(error)
 
     def traffic(self, used: int) -> Traffic:
-        """Peers are those whose beacons were heard, as the node's exchange writes them down; where there is
-        no such file (in one process, on earlier runs), the authors of arrived items."""
+        """Peers are those that the exchange heard, or, where it left no file, the authors of items."""
         seen = peers_seen(self._presence) if self._presence.is_file() else 0
         return Traffic(max(len(self._authors), seen), self._shared, self._received, self._rejected, used)
 

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -34,8 +33,7 @@ class Manifest(msgspec.Struct, frozen=True):
     files: dict[str, FileEntry]
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """The newest complete checkpoint, if any, and the faults of newer ones."""
 
     path: Path | None
@@ -54,8 +52,7 @@ class Checkpoints:
         self.keep = keep
 
     def write(self, number: int, journal_number: int, fill: Callable[[Path], None]) -> Path:
-        """Lets `fill` write files into an empty folder and makes that folder checkpoint `number`. Until the
-        rename nothing is visible; a failure leaves the older checkpoints as they were."""
+        """Makes the files of `fill` checkpoint `number`. A failure leaves the older ones as they were."""
         final = self.folder / f"checkpoint-{number:08d}"
         aside = self.folder / f".{final.name}.partial"
         try:

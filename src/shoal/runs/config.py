@@ -1,7 +1,6 @@
 """Config: TOML text and `--set a.b=c` overrides → one typed, immutable `msgspec.Struct`, which declares the
 keys and a default for each. An unknown key or an impossible value is a ConfigError with the key's full path
-and, if there is one, a similar key. `to_toml` prints the resolved config, which parses back to the same
-struct."""
+and perhaps a similar key. `to_toml` prints the config so that it parses back to the same struct."""
 
 from __future__ import annotations
 

@@ -30,8 +30,7 @@ State = Literal["running", "finished", "stopped", "not started", "unreadable"]
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """A run, or an experiment of many, `done` of `runs` finished. `age` is in seconds since a file of it was
-    last written, `size` in bytes. `problem` says why it cannot be read."""
+    """A run, or an experiment, `done` of `runs` finished; `age` in seconds since a write, `size` in bytes."""
 
     path: str
     kind: Literal["run", "experiment"]

@@ -1,6 +1,6 @@
 """HTML and SVG that is safe by construction: a plain `str` is text and gets escaped, only `Markup` is not.
-Sources and names of strangers reach a page through `element` alone, so none can become a tag, an attribute or
-an address."""
+Texts of strangers reach a page through `element` alone, so none can become a tag, an attribute or an
+address."""
 
 from __future__ import annotations
 

@@ -55,8 +55,7 @@ class Started(Content, frozen=True):
 
 
 class Asked(Content, frozen=True):
-    """`attempt` counts from 1; a higher one means that the process died before the answer was recorded.
-    `first`: the part of the reserve that is spent even if no answer comes; None: all of it."""
+    """`attempt` 2 and later: a process died before the answer. `first`: spent without one (None: all)."""
 
     turn: Count
     attempt: Count
@@ -213,8 +212,7 @@ def decode_payload(raw: msgspec.Raw, expected: type[Payload], what: str) -> Payl
 
 @contextmanager
 def refusing(path: object, record: Record | None = None) -> Iterator[None]:
-    """Turns any exception over absurd content of a journal, which anybody may have written, into a
-    RunError."""
+    """Turns exceptions over absurd content of a journal, which anybody may have written, into RunError."""
     place = "" if record is None else f"record {record.number} ({record.kind})"
     try:
         yield

@@ -28,8 +28,7 @@ Result = Literal["", "new", "improved", "rejected", "duplicate", "invalid", "fai
 
 
 class Words(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The words of a domain: for one program and several, for the rounds that are played, the ending of its
-    files, and a command to try a run's best program (`{run}` stands for the folder)."""
+    """Words for a program, programs, rounds; the ending of files; a command to try the best of `{run}`."""
 
     program: str = "program"
     programs: str = "programs"
@@ -74,8 +73,7 @@ class Axis(msgspec.Struct, frozen=True):
 
 
 class DomainFacts(msgspec.Struct, frozen=True):
-    """A domain as a page shows it: the sides of its archive, its words, and the tabs of its own. The defaults
-    are for a domain that is not installed: cells then go by their numbers."""
+    """A domain as a page shows it. Cells of one that is not installed, the default, go by numbers."""
 
     axes: tuple[Axis, ...] = ()
     words: Words = Words()
@@ -315,8 +313,7 @@ class SearchNodeSummary(msgspec.Struct, frozen=True):
 
 
 class ModelSummary(msgspec.Struct, frozen=True):
-    """Cells that programs of this model filled first, hold last, and were the only ones to fill, over the
-    whole run and all nodes. `valid_rate` is None before the first answer."""
+    """Cells that this model's programs filled first, hold last, and were the only ones to fill."""
 
     model: str
     calls: int
@@ -360,8 +357,7 @@ class Contest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class SearchSummary(msgspec.Struct, frozen=True):
     """`microdollars` is None where a price is unknown. `best_source` is best by common fitness, if possible
-    as its maker wrote it. `held_out` is None where there is nobody to meet. `simulations` are rounds
-    played."""
+    as its maker wrote it. `held_out` is None where there is nobody to meet. `simulations` counts rounds."""
 
     finished: bool
     coverage: float

@@ -24,8 +24,7 @@ LogProb = Annotated[float, msgspec.Meta(ge=-1e6, le=0.0)]
 
 
 class TaskName(msgspec.Struct, array_like=True, frozen=True):
-    """A task's name, the same everywhere; `parameters` is canonical JSON, `counter` numbers its author's
-    tasks."""
+    """A task's name, the same everywhere. `parameters` is canonical JSON; `counter` counts by author."""
 
     family: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
     version: Annotated[str, msgspec.Meta(max_length=64)]
@@ -44,8 +43,7 @@ class Completion(msgspec.Struct, array_like=True, frozen=True):
 
 
 class RolloutGroup(msgspec.Struct, array_like=True, frozen=True):
-    """All completions of one question by one author, as they travel. `model`, `tokenizer` and `temperature`
-    are claims; the latter two matter only under the importance estimator."""
+    """All completions of one question by one author, as they travel. From `model` on these are claims."""
 
     task: TaskName
     question: str
@@ -78,8 +76,8 @@ TrainRequest = Sample | Evaluate
 
 
 class Sampled(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A completion as its policy wrote it. `ids` include the end token if `finished`. `log_probs` at the
-    sampling temperature, one per id, where they were asked for."""
+    """A completion as its policy wrote it. `ids` include the end token if `finished`; `log_probs` may
+    lack."""
 
     text: str
     finished: bool
@@ -254,8 +252,7 @@ class TrainSummary(msgspec.Struct, frozen=True):
     spreading: Spreading
 
     def to_pandas(self) -> Any:
-        """A `pandas.DataFrame` with one row per node and step, and the reward of each curve that has one
-        there."""
+        """A `pandas.DataFrame` with one row per node and step, and the rewards that the curves have there."""
         rows = []
         for node in self.nodes:
             curves = (node.curve_local, node.curve_held_out, node.curve_batch)

@@ -1,7 +1,6 @@
 """Core War as a domain: fitness, measures and rules of the DRQ paper. A candidate stands with all opponents
 in one battle, over rounds with places drawn from a seed that all candidates share. Fitness is its mean share
-of the points: 1 is an even share, the number of warriors the most. Foreign programs run in the compiled
-engine and nowhere else."""
+of the points: 1 is an even share. Foreign programs run in the compiled engine and nowhere else."""
 
 from __future__ import annotations
 
