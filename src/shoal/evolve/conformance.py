@@ -29,12 +29,8 @@ RUBBISH = (
     "{{program}}",
     "I am sorry, but I cannot help with that.",
     "```\n```",
-    "(" * 5000,
-    "-" * 5000,
-    "1 " * 5000,
-    "\n" * 5000,
     "é漢字🐟",
-    "9" * 5000,
+    *(text * 5000 for text in ("(", "-", "1 ", "\n", "9")),
 )
 """Texts that no parser may trip over: each is a program, or refused by CandidateError."""
 

@@ -114,15 +114,11 @@ def _maker(makers: Makers, digest: str, model: str, node: str = "") -> tuple[str
 
 
 def cells_of(archive: Archive, makers: Makers) -> list[Placed]:
-    return [
-        Placed(
-            cell,
-            archive.fitness(elite),
-            elite.digest,
-            *_maker(makers, elite.digest, elite.origin.model, elite.origin.node),
-        )
-        for cell, elite in archive.items()
-    ]
+    found = []
+    for cell, elite in archive.items():
+        maker = _maker(makers, elite.digest, elite.origin.model, elite.origin.node)
+        found.append(Placed(cell, archive.fitness(elite), elite.digest, *maker))
+    return found
 
 
 def _node(history: NodeHistory) -> SearchNodeSummary:
@@ -149,18 +145,9 @@ def _models(
     for model in dict.fromkeys(settings.models):
         of_model = [history for history in histories if history.model == model]
         answered = sum(history.proposals for history in of_model)
-        share = shares.get(model, Contribution())
-        found.append(
-            ModelSummary(
-                model=model,
-                calls=_spent(of_model, "calls"),
-                tokens=_spent(of_model, "tokens"),
-                valid_rate=sum(history.valid for history in of_model) / answered if answered else None,
-                first_cells=share.first,
-                last_cells=share.last,
-                unique_cells=share.unique,
-            )
-        )
+        rate = sum(history.valid for history in of_model) / answered if answered else None
+        calls, tokens = _spent(of_model, "calls"), _spent(of_model, "tokens")
+        found.append(ModelSummary(model, calls, tokens, rate, *shares.get(model, Contribution())))
     return found
 
 

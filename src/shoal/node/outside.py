@@ -53,18 +53,21 @@ class Outside(Protocol[StateIn, RequestIn, AnswerOut]):
         """The calls that are over since the last time; does not block."""
 
     def wait(self, seconds: float) -> None:
-        """Returns once a call is over or the time has passed. Virtual outsides return at once."""
+        """Returns once a call is over or the time has passed; by default at once, as virtual outsides do."""
+        return
 
     def next_at(self) -> float | None:
-        """The time at which the next call will be over, if it is known."""
+        """The time at which the next call will be over; None, the default: unknown."""
+        return None
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        return
 
 
 Function = Callable[[State, Request], Reply[Answer]]
 
 
-class Inline(Generic[State, Request, Answer]):
+class Inline(Outside[State, Request, Answer]):
     """Answers within `begin`."""
 
     def __init__(self, function: Function[State, Request, Answer]) -> None:
@@ -77,15 +80,6 @@ class Inline(Generic[State, Request, Answer]):
     def finished(self, now: float) -> list[Finished[Answer]]:
         finished, self._finished = self._finished, []
         return finished
-
-    def wait(self, seconds: float) -> None:
-        pass
-
-    def next_at(self) -> float | None:
-        return None
-
-    def close(self) -> None:
-        pass
 
     def _answer(self, call: Call, state: State, request: Request) -> Finished[Answer]:
         try:

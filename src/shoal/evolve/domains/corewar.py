@@ -4,8 +4,9 @@ of the points: 1 is an even share. Foreign programs run in the compiled engine a
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
 from functools import cached_property, lru_cache
 from typing import Any, Self
@@ -13,6 +14,7 @@ from typing import Any, Self
 import msgspec
 
 from shoal.corewar import (
+    Result,
     Settings,
     Warrior,
     assemble,
@@ -150,8 +152,12 @@ class CoreWar(Domain):
 
     def starters(self) -> Mapping[str, str]:
         """The starter warriors that assemble under these settings."""
-        found = {name: starter_source(name) for name in starter_names()}
-        return {name: source for name, source in found.items() if self._assembles(source)}
+        found = {}
+        for name in starter_names():
+            with contextlib.suppress(AssemblyError):
+                assemble(starter_source(name), self.settings)
+                found[name] = starter_source(name)
+        return found
 
     @property
     def first_opponents(self) -> tuple[str, ...]:
@@ -172,41 +178,39 @@ class CoreWar(Domain):
         self, candidates: Sequence[Candidate], opponents: Sequence[Candidate], *, seed: int, rounds: int
     ) -> list[Outcome]:
         others = [_warrior(opponent) for opponent in opponents]
+        warriors = [_warrior(candidate) for candidate in candidates]
+        battles = [[warrior, *others] for warrior in warriors]
         outcomes: list[Outcome] = []
-        for begin in range(0, len(candidates), MAX_DUELS_AT_ONCE):
-            warriors = [_warrior(one) for one in candidates[begin : begin + MAX_DUELS_AT_ONCE]]
-            results = fight_all(
-                [[warrior, *others] for warrior in warriors],
-                self.settings, rounds, seed=seed, statistics=True, threads=self.threads,
-            )  # fmt: skip
-            for warrior, result in zip(warriors, results, strict=True):
-                measures = {
-                    "spawned": float(result.spawned[:, 0].mean()),
-                    "coverage": float(result.coverage[:, 0].mean()),
-                    "length": float(len(warrior)),
-                    "opcodes": float(len({instruction.opcode for instruction in warrior.code})),
-                }
-                outcomes.append(Outcome(result.share[:, 0].tolist(), measures))
+        results = self._fight(battles, seed, rounds, statistics=True)
+        for warrior, result in zip(warriors, results, strict=True):
+            measures = {
+                "spawned": float(result.spawned[:, 0].mean()),
+                "coverage": float(result.coverage[:, 0].mean()),
+                "length": float(len(warrior)),
+                "opcodes": float(len({instruction.opcode for instruction in warrior.code})),
+            }
+            outcomes.append(Outcome(result.share[:, 0].tolist(), measures))
         return outcomes
+
+    def _fight(
+        self, battles: Sequence[Sequence[Warrior]], seed: int, rounds: int, statistics: bool = False
+    ) -> Iterator[Result]:
+        for begin in range(0, len(battles), MAX_DUELS_AT_ONCE):
+            yield from fight_all(
+                battles[begin : begin + MAX_DUELS_AT_ONCE],
+                self.settings, rounds, seed=seed, statistics=statistics, threads=self.threads,
+            )  # fmt: skip
 
     def duel(
         self, candidates: Sequence[Candidate], opponents: Sequence[Candidate], *, seed: int, rounds: int
     ) -> list[list[Duel]]:
         """One-on-one battles; the scores are both sides' mean shares, which add up to 2 unless both die."""
-        pairs = [(one, other) for one in candidates for other in opponents]
-        duels: list[Duel] = []
-        for begin in range(0, len(pairs), MAX_DUELS_AT_ONCE):
-            part = pairs[begin : begin + MAX_DUELS_AT_ONCE]
-            results = fight_all(
-                [[_warrior(one), _warrior(other)] for one, other in part],
-                self.settings, rounds, seed=seed, threads=self.threads,
-            )  # fmt: skip
-            for (_, other), result in zip(part, results, strict=True):
-                own_share, other_share = result.share.mean(axis=0).tolist()
-                duels.append(Duel(other.digest, own_share, other_share, rounds))
-        return [
-            duels[index * len(opponents) : (index + 1) * len(opponents)] for index in range(len(candidates))
-        ]
+        battles = [[_warrior(one), _warrior(other)] for one in candidates for other in opponents]
+        met = [other.digest for other in opponents] * len(candidates)
+        shares = (result.share.mean(axis=0).tolist() for result in self._fight(battles, seed, rounds))
+        duels = [Duel(digest, own, theirs, rounds) for digest, (own, theirs) in zip(met, shares, strict=True)]
+        size = len(opponents)
+        return [duels[index * size : (index + 1) * size] for index in range(len(candidates))]
 
     def looks_like_code(self, line: str) -> bool:
         text = line.strip()
@@ -246,13 +250,6 @@ class CoreWar(Domain):
             if duel.outcome != "win"
         ]
         return "\n".join(lines)
-
-    def _assembles(self, source: str) -> bool:
-        try:
-            assemble(source, self.settings)
-        except AssemblyError:
-            return False
-        return True
 
 
 def _warrior(candidate: Candidate) -> Warrior:
