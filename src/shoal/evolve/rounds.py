@@ -1,5 +1,4 @@
-"""The plan of a round: opponents, entrants, first calls. Time, arrival order and other nodes do not
-matter."""
+"""The plan of a round: opponents, entrants, first calls. It does not depend on time or other nodes."""
 
 from __future__ import annotations
 

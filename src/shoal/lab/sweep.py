@@ -42,8 +42,8 @@ CONTROLS: dict[str, str] = {
     "different-tasks": "4/4 and 8/0 with one task per node, where the mixes' nodes draw from all tasks",
     "contributor": "4/4 whose last node shares what it samples and does not learn",
 }
-"""The families of arms beside the mixes. "4/4" stands for the sharing mix that is nearest to one half, "8/0"
-for the one without sharing."""
+"""The families of arms beside the mixes. "4/4" is the sharing mix nearest to one half, "8/0" has no
+sharing."""
 FAMILIES = ("mix", *CONTROLS)
 
 

@@ -78,8 +78,23 @@ def serve(crew: Crew[Any], orders: Orders, stop: Stop, after_turn: Callable[[], 
         if not orders.spare_key:
             raise
         identity, lock = _claim_identity(orders.spare_key)
+    trouble = ""
     try:
-        return _serve(crew, run, orders, identity, stop, after_turn)
+        exchange = _join_swarm(crew, orders, run, identity) if crew.shares else None
+        try:
+            with exchange or contextlib.nullcontext():
+                if exchange is not None and not _has_peers(exchange, orders.network.wait_for, stop):
+                    return ""
+                here: dict[str, Any] = {"author": identity.node_id, "exchange": exchange}
+                seat = crew.take_seat(orders.index, run, **here, now=time.time(), real_time=True)
+                run_in_field(seat.node, stop, after_turn=after_turn)
+                seat.close()
+                trouble = seat.node.trouble
+                if exchange is not None:
+                    _linger(crew.linger, stop)
+        except ShoalError as error:  # perhaps of the exchange's end, which is not to hide why the node ended
+            trouble = trouble or str(error)
+        return trouble
     finally:
         release(lock)
 
@@ -90,38 +105,6 @@ def _claim_identity(key: str) -> tuple[Identity, int]:
     identity = Identity.load_or_create(key)
     refusal = f"{key} is the identity of another node that runs now: give this one another by --key."
     return identity, claim(Path(key), os.O_RDONLY, refusal)
-
-
-def _serve(
-    crew: Crew[Any],
-    run: RunFolder,
-    orders: Orders,
-    identity: Identity,
-    stop: Stop,
-    after_turn: Callable[[], None],
-) -> str:
-    exchange = _join_swarm(crew, orders, run, identity) if crew.shares else None
-    trouble = ""
-    try:
-        with exchange or contextlib.nullcontext():
-            if exchange is not None and not _has_peers(exchange, orders.network.wait_for, stop):
-                return ""
-            seat = crew.take_seat(
-                orders.index,
-                run,
-                author=identity.node_id,
-                now=time.time(),
-                exchange=exchange,
-                real_time=True,
-            )
-            run_in_field(seat.node, stop, after_turn=after_turn)
-            seat.close()
-            trouble = seat.node.trouble
-            if exchange is not None:
-                _linger(crew.linger, stop)
-    except ShoalError as error:  # perhaps of the exchange's end, which is not to hide why the node ended
-        trouble = trouble or str(error)
-    return trouble
 
 
 def _has_peers(exchange: LiveExchange, wait_for: int, stop: Stop) -> bool:

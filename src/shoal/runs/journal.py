@@ -286,8 +286,7 @@ def read(path: Path) -> Iterator[Record]:
 
 
 class MemoryJournal:
-    """A journal without a file, with the same refusals. `keep=False` forgets records: no replay, no
-    memory."""
+    """A journal without a file, with the same refusals. `keep=False` forgets its records: no replay."""
 
     def __init__(self, *, keep: bool = True) -> None:
         self.lines: list[bytes] = []

@@ -76,8 +76,7 @@ TrainRequest = Sample | Evaluate
 
 
 class Sampled(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A completion as its policy wrote it. `ids` include the end token if `finished`; `log_probs` may
-    lack."""
+    """A completion as its policy wrote it. `ids` include the end token if `finished`."""
 
     text: str
     finished: bool
