@@ -76,7 +76,8 @@ class Domain(ABC):
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any], *, threads: int | None = None) -> Self:
-        """The domain with the `[options]` of the settings; `threads` limits an engine of its own."""
+        """The domain with the `[options]` of the settings, by default the arguments of its constructor.
+        `threads` limits an engine of its own."""
         return cls(**options)
 
     @property
@@ -92,7 +93,8 @@ class Domain(ABC):
     def play(
         self, candidates: Sequence[Candidate], opponents: Sequence[Candidate], *, seed: int, rounds: int
     ) -> Sequence[Outcome]:
-        """One outcome per candidate against all opponents; the conditions depend on `seed` alone."""
+        """One outcome per candidate, each against all opponents. All candidates meet the same conditions,
+        which depend on `seed` alone, and do not influence each other."""
 
     @property
     def rules(self) -> str:

@@ -93,7 +93,7 @@ def _common_axes(archives: Sequence[Archive]) -> tuple[Axis, ...]:
 
 
 def niche_novelty(received: Sequence[Cell], previous: Archive | None) -> float | None:
-    """DEI's eta: the share of received champions whose cell was empty in the archive of the round before."""
+    """DEI's eta: the share of received champions, if any, whose cell was empty in the previous archive."""
     new = [cell for cell in received if previous is None or previous.get(cell) is None]
     return len(new) / len(received) if received else None
 

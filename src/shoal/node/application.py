@@ -69,7 +69,8 @@ class Judged(msgspec.Struct, Generic[Evidence], frozen=True):
 
 
 class Turn(msgspec.Struct):
-    """The surroundings of one turn, the same live and on resume. `number` counts from 1."""
+    """The surroundings of one turn, the same live and on resume. `number` counts from 1; `ledger` is to be
+    read."""
 
     number: int
     now: float

@@ -21,7 +21,8 @@ AnswerOut = TypeVar("AnswerOut", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One attempt at one turn. `spend` journals a further part of the reserve before it is spent."""
+    """One attempt at one turn. `spend` journals a further part of the reserve before it is spent, from any
+    thread."""
 
     turn: int
     attempt: int

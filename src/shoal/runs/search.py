@@ -6,7 +6,7 @@ reports, the dashboard, trackers and exports read them. A round is made of four 
     Propose   have the model write a program, read it, evaluate it
     Close     test the best elites again on fresh seeds
 
-Answers carry their evaluations, so a resume plays nothing again.
+Answers carry their evaluations, functions of program and evaluator, so a resume plays nothing again.
 """
 
 from __future__ import annotations

@@ -43,7 +43,8 @@ class Completion(msgspec.Struct, array_like=True, frozen=True):
 
 
 class RolloutGroup(msgspec.Struct, array_like=True, frozen=True):
-    """All completions of one question by one author, as they travel. From `model` on these are claims."""
+    """All completions of one question by one author, as they travel. From `model` on these are claims; the
+    last two matter only under the importance estimator."""
 
     task: TaskName
     question: str
@@ -76,7 +77,8 @@ TrainRequest = Sample | Evaluate
 
 
 class Sampled(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A completion as its policy wrote it. `ids` include the end token if `finished`."""
+    """A completion as its policy wrote it. `ids` include the end token if `finished`. `log_probs`, where they
+    were asked for, are at the sampling temperature, one per id."""
 
     text: str
     finished: bool
