@@ -5,7 +5,7 @@ from shoal.api import (
     run_training as run_training,
 )
 from shoal.errors import ShoalError as ShoalError
-from shoal.evolve.registry import open_domain as open_domain
+from shoal.evolve.domain import open_domain as open_domain
 from shoal.evolve.settings import EvolveSettings as EvolveSettings
 from shoal.models.registry import open_model as open_model
 from shoal.policy.specification import open_policy as open_policy

@@ -32,10 +32,9 @@ def run_search(
     network: Network | None = None,
     **settings: Any,
 ) -> SearchSummary:
-    """Searches with these settings (docs/evolve.md lists them) and returns the summary. A run in `folder`
-    with the same settings is gone on with. `in_process` runs all nodes in this process, reproducibly;
-    otherwise each node is a process of its own, and `network` may say whom to join. RunError tells why a run
-    ended before it was done."""
+    """Searches with these settings (docs/evolve.md) and returns the summary, or goes on with such a run in
+    `folder`. `in_process` runs all nodes in this process, reproducibly; otherwise each has its own, and
+    `network` names others to join. RunError tells why a run ended before it was done."""
     from shoal.evolve.settings import EvolveSettings
 
     chosen = EvolveSettings(**settings).settled()
@@ -51,8 +50,7 @@ def run_training(
     network: Network | None = None,
     **settings: Any,
 ) -> TrainSummary:
-    """Trains with these settings (docs/train.md lists them) and returns the summary. The rest is as for
-    `run_search`."""
+    """Trains with these settings (docs/train.md) and returns the summary; the rest as in `run_search`."""
     from shoal.train.settings import TrainSettings
 
     found: TrainSummary = _run(TrainSettings(**settings), Path(folder), in_process, progress, network)

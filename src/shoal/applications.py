@@ -1,9 +1,6 @@
-"""The applications of the loop, one manifest each: everything that runs their folders or reads them.
-
-A run says in its config which application it is of (`application = "train"`). Verbs, reports, the dashboard,
-trackers and experiments look the parts up here, so nothing else asks which application it has. Parts are
-named as `module:attribute` and loaded when first used: listing runs needs no torch.
-"""
+"""The applications of the loop, one manifest each: everything that runs their folders or reads them. A run's
+config names its application; verbs, reports, the dashboard, trackers and experiments look the parts up here.
+Parts are loaded when first used: listing runs needs no torch."""
 
 from __future__ import annotations
 
@@ -17,14 +14,12 @@ from shoal.errors import RunError
 
 @dataclass(frozen=True)
 class Application:
-    """`name` stands in the config; `title` is for people. The other fields name the parts:
-
+    """`name` stands in the config; `title` is for people. The other fields name parts as `module:attribute`:
     `crew`: the nodes, made from settings of its `settings_type`. `check_models(settings)`: refuses models
     that can be seen not to be usable. `note`: the struct of a turn's note. `summarise(folder)`: a run in
     numbers. `export(folder, out)`: tables and files. `report(...)`: parts of a page. `view`: a node in the
     dashboard. `points`: a note as numbers for trackers. `terminal`: tables and summary for the terminal.
-    `findings`: an experiment's results.
-    """
+    `findings`: an experiment's results."""
 
     name: str
     title: str
@@ -40,7 +35,6 @@ class Application:
     findings: str
 
     def load(self, part: str) -> Any:
-        """The part of this name."""
         module, _, attribute = getattr(self, part).partition(":")
         return getattr(import_module(module), attribute)
 
@@ -60,7 +54,7 @@ APPLICATIONS = {
             view="shoal.dashboard.search_view:SearchView",
             points="shoal.trackers.feed:search_point",
             terminal="shoal.cli.search_terminal:SEARCH",
-            findings="shoal.lab.findings:findings",
+            findings="shoal.lab.compare:findings",
         ),
         Application(
             "train",
@@ -74,15 +68,14 @@ APPLICATIONS = {
             view="shoal.dashboard.train_view:TrainView",
             points="shoal.trackers.feed:train_point",
             terminal="shoal.cli.train_terminal:TRAINING",
-            findings="shoal.lab.sweep_findings:sweep_findings",
+            findings="shoal.lab.sweep:sweep_findings",
         ),
     )
 }
 
 
 def application_of(folder: Path) -> Application:
-    """The application of a run, by the key `application` of its config; a config without it is a search's.
-    RunError where the folder is no run, or one of an application that is unknown here."""
+    """The application of a run, by its config; RunError where the folder is no run of a known one."""
     from shoal.runs.folder import CONFIG, RunFolder
 
     name = str(RunFolder.look(folder).config_table().get("application", "evolve"))

@@ -1,8 +1,5 @@
-"""One family of errors, named by the boundary that was crossed.
-
-Every message says what was found, where, and what to do about it. Code that calls Shoal can catch
-`ShoalError` and print it; the command line does exactly that and exits with code 2.
-"""
+"""One family of errors, named by the boundary that was crossed. Every message says what was found, where, and
+what to do about it. The command line prints a `ShoalError` and exits with code 2."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ class ConfigError(ShoalError):
 
 
 class RunError(ShoalError):
-    """What a run left behind cannot be read or written."""
+    """The files of a run cannot be read or written."""
 
 
 class PeerError(ShoalError):
@@ -46,7 +43,7 @@ class ShareRefused(PeerError):
 
 
 class CandidateError(ShoalError):
-    """A text is not a program of its domain. The message is fit to be shown to whoever wrote the text."""
+    """A text is not a program of its domain. The message is fit for the text's author."""
 
 
 class DomainError(ShoalError):
@@ -58,7 +55,7 @@ class TrainError(ShoalError):
 
 
 class TaskError(ShoalError):
-    """A task's name, settings or file is not usable. The message is fit to be shown to whoever gave it."""
+    """A task's name, settings or file is not usable. The message is fit for its author."""
 
 
 class ConfineError(ShoalError):
@@ -66,14 +63,10 @@ class ConfineError(ShoalError):
 
 
 class ModelError(ShoalError):
-    """A call to a model did not give an answer. The message is one line and never holds a key.
-
-    `kind` is the name under which the failure is journaled and counted. `reached` says whether the attempt
-    may have reached the model: if so it counts as a call. `unbilled` says that the server itself refused
-    before any token was made; otherwise what the call cost is unknown. `transient` says whether the same
-    request may succeed later. `seconds` is how long the attempt took and `attempts` how many calls were
-    spent, where that is known.
-    """
+    """A call to a model did not give an answer. The message is one line and never holds a key. The failure is
+    counted as `kind`. An attempt that may have `reached` the model counts as a call. `unbilled`: the server
+    refused before any token was made; otherwise the cost is unknown. `transient`: the same request may
+    succeed later. `seconds` and `attempts` are those of the call, where they are known."""
 
     seconds: float = 0.0
     attempts: int = 0
@@ -133,7 +126,7 @@ class ModelServerError(ModelError):
 
 
 class ModelAnswerError(ModelError):
-    """What the endpoint sent is not an answer: not JSON, no text in it, or too large."""
+    """The endpoint sent no answer: not JSON, no text in it, or too large."""
 
     kind = "bad answer"
     transient = True
@@ -166,13 +159,10 @@ class Problem:
     def __str__(self) -> str:
         text = f"line {self.line}, column {self.column}: {self.message}"
         if self.source:
-            marker = " " * (self.column - 1) + "^" if 0 < self.column <= len(self.source) + 1 else ""
             text += f"\n    {self.source}"
-            if marker:
-                text += f"\n    {marker}"
-        if self.remedy:
-            text += f"\n  {self.remedy}"
-        return text
+            if 0 < self.column <= len(self.source) + 1:
+                text += f"\n    {' ' * (self.column - 1)}^"
+        return f"{text}\n  {self.remedy}" if self.remedy else text
 
 
 class AssemblyError(ShoalError):

@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 
 from shoal.cli import search_terminal as archive_map
-from shoal.evolve.elite import Axis
 from shoal.evolve.settings import EvolveSettings
 from shoal.node import Stop
 from shoal.runs import RunFolder, to_toml
-from shoal.runs.search import Placed
+from shoal.runs.search import Axis, Placed
 from tests.cli.conftest import Shoal
 from tests.processes import shoal as run_shoal, started, turns_of, wait_until
 

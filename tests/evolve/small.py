@@ -8,10 +8,9 @@ from typing import Any, Self
 
 from shoal.corewar import Settings
 from shoal.evolve.domains.corewar import CoreWar
-from shoal.evolve.history import NodeHistory, read_history
+from shoal.evolve.history import NodeHistory, read_run
 from shoal.evolve.prompts import Prompts, generic_prompts
 from shoal.evolve.settings import EvolveSettings
-from shoal.runs import load_settings
 
 RULES = {"core_size": 800, "cycles": 800, "processes": 100, "length": 20, "distance": 20}
 FOUR = ("builtin:bomber", "builtin:replicator", "builtin:scanner", "builtin:random")
@@ -30,8 +29,7 @@ def small(**changes: Any) -> EvolveSettings:
 
 
 def histories(folder: Path) -> list[NodeHistory]:
-    settings = load_settings(EvolveSettings, folder)
-    return read_history(settings, folder, settings.open_domain())
+    return read_run(folder).histories
 
 
 def archives(folder: Path) -> list[bytes]:

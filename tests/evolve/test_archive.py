@@ -10,8 +10,8 @@ from hypothesis import given, strategies as st
 
 from shoal.errors import ConfigError, DomainError, RunError
 from shoal.evolve import MIXED, Archive, Axis, Elite, Evaluation, cell_of, load
+from shoal.evolve.archive import EVALUATIONS_KEPT, better
 from shoal.evolve.domains.corewar import COVERAGE, LENGTH, OPCODES, SPAWNED
-from shoal.evolve.elite import EVALUATIONS_KEPT, better
 from shoal.evolve.metrics import coverage
 from tests.evolve.elites import AXES, archive, batches, elite, elites, evaluation
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import shoal.evolve.domain as domain_module
 from shoal.errors import CandidateError, ConfigError, DomainError
 from shoal.evolve import (
     Axis,
@@ -20,7 +21,6 @@ from shoal.evolve import (
     domain_names,
     elite_of,
     open_domain,
-    registry,
 )
 from shoal.evolve.conformance import (
     check_domain,
@@ -242,10 +242,10 @@ def test_a_name_that_does_not_work_says_what_to_do(name: str, message: str) -> N
 
 def test_entry_points_register_domains_and_clashes_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     entries = [
-        EntryPoint("words", "tests.evolve.test_domain:Words", registry.GROUP),
-        EntryPoint("corewar", "elsewhere:CoreWar", registry.GROUP),
+        EntryPoint("words", "tests.evolve.test_domain:Words", domain_module.GROUP),
+        EntryPoint("corewar", "elsewhere:CoreWar", domain_module.GROUP),
     ]
-    monkeypatch.setattr(registry, "entry_points", lambda group: entries)
+    monkeypatch.setattr(domain_module, "entry_points", lambda group: entries)
     assert open_domain("words").name == "words"
     assert domain_names() == ["corewar", "words"]
     with pytest.raises(ConfigError, match="more than once"):

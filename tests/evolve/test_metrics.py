@@ -9,16 +9,10 @@ from shoal.errors import ConfigError
 from shoal.evolve import Archive, Axis, Duel, Elite, Evaluation, Origin, generality
 from shoal.evolve.metrics import (
     Contribution,
-    Fill,
-    Generality,
-    collective,
     contributions,
-    holders,
     merge_common,
     merge_raw,
     niche_novelty,
-    normalised_qd_score,
-    peak,
     qd_score,
     summarise_archive,
 )
@@ -38,7 +32,7 @@ def test_summary_by_hand() -> None:
     )
     assert summarise_archive(one) == (3, 4, 0.75, 1.5, 0.375, 2.0, 0.5)
     assert qd_score(one, offset=-1) == 4.5
-    assert normalised_qd_score(one, offset=-1) == 4.5 / 4
+    assert summarise_archive(one, offset=-1).normalised_qd_score == 4.5 / 4
     assert summarise_archive(Archive(LINE, "now")) == (0, 4, 0.0, 0.0, 0.0, None, None)
 
 
@@ -83,22 +77,21 @@ def test_merging_says_what_is_missing() -> None:
 def test_niche_novelty() -> None:
     previous = Archive(LINE, "now", [scored("a", 1, 0), scored("b", 1, 1)])
     assert niche_novelty([(0,), (2,), (3,), (3,)], previous) == 0.75
-    assert niche_novelty([(0,)], [(1,)]) == 1.0
+    assert niche_novelty([(0,)], None) == 1.0
     assert niche_novelty([], previous) is None
 
 
 def test_who_filled_which_cell() -> None:
     fills = [
-        Fill((0,), "x", "1"),
-        Fill((1,), "y", "2"),
-        Fill((0,), "y", "3"),
-        Fill((2,), "x", "4"),
-        Fill((0,), "x", "5"),
-        Fill((2,), "x", "6"),
+        ((0,), "x"),
+        ((1,), "y"),
+        ((0,), "y"),
+        ((2,), "x"),
+        ((0,), "x"),
+        ((2,), "x"),
     ]
-    assert contributions(fills) == {"x": Contribution(2, 2, 1, 2), "y": Contribution(1, 1, 1, 2)}
+    assert contributions(fills) == {"x": Contribution(2, 2, 1), "y": Contribution(1, 1, 1)}
     assert contributions([]) == {}
-    assert holders(Archive(LINE, "now", [scored("a", 1, 0, model="x")])) == {(0,): "x"}
 
 
 def test_generality_by_both_definitions() -> None:
@@ -114,11 +107,3 @@ def test_generality_by_both_definitions() -> None:
     assert found.defeated_or_tied == 0.75
     assert generality([]).win_rate == generality([]).defeated_or_tied == 0.0
     assert Duel("a", 1.0, 1.00001, 9).outcome == "loss"
-
-
-def test_collective_and_peak() -> None:
-    one = [Duel("a", 2, 0, 1), Duel("b", 0, 2, 1), Duel("c", 0, 2, 1)]
-    two = [Duel("a", 0, 2, 1), Duel("b", 1, 1, 1), Duel("c", 0, 2, 1)]
-    assert collective([one, two]) == Generality(1, 1, 1)
-    assert peak([Generality(1, 2, 0), Generality(2, 0, 1), Generality(2, 1, 0)]) == Generality(2, 1, 0)
-    assert peak([]) == Generality(0, 0, 0)

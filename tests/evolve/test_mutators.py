@@ -22,9 +22,8 @@ from shoal.corewar import (
 )
 from shoal.errors import ConfigError
 from shoal.evolve import Archive, elite_of, open_domain
-from shoal.evolve.mutators import STYLES, builtin_mutators
-from shoal.evolve.mutators.editing import CHANGES, Program, relinked
-from shoal.evolve.mutators.style import imp_step, step
+from shoal.evolve.mutators import CHANGES, STYLES, Program, builtin_mutators, relinked
+from shoal.evolve.mutators.styles import imp_step, step
 
 MUTATORS = builtin_mutators()
 NAMES = sorted(MUTATORS)

@@ -13,7 +13,7 @@ import pytest
 
 from shoal.errors import PeerError, RunError
 from shoal.evolve.crew import run
-from shoal.evolve.searcher import champion_kinds
+from shoal.evolve.searcher import Searcher
 from shoal.node import Stop, child
 from shoal.node.crew import Network, private_swarm
 from shoal.runs import RunFolder, to_toml
@@ -77,7 +77,7 @@ def test_killed_nodes_and_a_killed_run_go_on_and_spend_the_budget_exactly(
         assert [event.fills for event in node.events][: len(before[node.name])] == [
             event.fills for event in before[node.name]
         ]
-    assert any(node.received for node in histories(folder))
+    assert any(node.champions_received for node in histories(folder))
 
 
 def test_a_bad_model_stops_its_own_process_only(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_full_disk_names_what_failed_first(
         def join(*_: object) -> LiveExchange:
             swarm = private_swarm("run", (me.node_id,))
             path = tmp_path / "accounts.json"
-            exchange = LiveExchange(me, MemoryHub().open(), champion_kinds(), swarm, accounts_path=path)
+            exchange = LiveExchange(me, MemoryHub().open(), Searcher.kinds, swarm, accounts_path=path)
             monkeypatch.setattr("shoal.swarm.live.write_accounts", full)
             return exchange
 

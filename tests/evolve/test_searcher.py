@@ -16,7 +16,7 @@ from shoal.evolve import asking
 from shoal.evolve.crew import SearchCrew, run
 from shoal.evolve.history import NodeHistory
 from shoal.evolve.placer import PEER
-from shoal.evolve.searcher import champion_kinds
+from shoal.evolve.searcher import Searcher
 from shoal.evolve.settings import EvolveSettings
 from shoal.evolve.state import MOST_WAITING_OF_AUTHOR, Course
 from shoal.models import ChatAnswer, ChatRequest
@@ -259,8 +259,8 @@ def test_sharing_modes(tmp_path: Path, sharing: str) -> None:
     ]
     assert bool(foreign_opponents) == (sharing in ("both", "opponents"))
     assert bool(foreign_fills) == (sharing in ("both", "seeds"))
-    assert all((node.received > 0) == (sharing != "off") for node in nodes)
-    novelties = [novelty for node in nodes for novelty in node.novelty if novelty is not None]
+    assert all((node.champions_received > 0) == (sharing != "off") for node in nodes)
+    novelties = [novelty for node in nodes for novelty in node.niche_novelty if novelty is not None]
     assert bool(novelties) == (sharing != "off")
     assert all(0 <= novelty <= 1 for novelty in novelties)
 
@@ -275,7 +275,7 @@ def test_claims_change_nothing(tmp_path: Path) -> None:
     lying, _ = visited(tmp_path / "b", settings, forged)
     assert archives(tmp_path / "a") == archives(tmp_path / "b")
     assert plain.state.course.champions == lying.state.course.champions
-    assert plain.received == 2
+    assert plain.champions_received == 2
     assert [credit for credit in modest.credits if credit[1] == "verified"] == [
         (1, "verified", ""),
         (2, "verified", ""),
@@ -286,8 +286,10 @@ def test_claims_change_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("fitness", [float("inf"), float("-inf"), float("nan")])
 def test_a_claim_that_no_journal_can_hold_is_refused_at_the_door(fitness: float) -> None:
     sent = msgspec.msgpack.encode(Champion("corewar", DWARF, fitness=fitness))
+    decode = Searcher.kinds.decoder("champion")
+    assert decode is not None
     with pytest.raises(msgspec.ValidationError):
-        champion_kinds().decode("champion", sent)
+        decode(sent)
 
 
 def test_what_is_no_program_or_of_another_domain_is_rejected_by_name(tmp_path: Path) -> None:
@@ -298,7 +300,7 @@ def test_what_is_no_program_or_of_another_domain_is_rejected_by_name(tmp_path: P
         champion_from(3, "\x00" * 1000 + DWARF * 500),
     ]
     node, exchange = visited(tmp_path / "a", settings, bad)
-    assert node.received == 0
+    assert node.champions_received == 0
     assert [credit[1:] for credit in exchange.credits] == [
         ("rejected", "not a program"), ("rejected", "another domain"), ("rejected", "not a program")]  # fmt: skip
     visited(tmp_path / "b", settings, [])
@@ -342,7 +344,7 @@ def test_a_cassette_gives_the_same_archives_whatever_answers_first(
     found(tmp_path / "recorded", small(record=True, calls=60, look_ahead=6))
     ask, waits = asking.Asker.ask, random.Random(3)
 
-    def late(asker: asking.Asker, *arguments: object) -> asking.Asked:
+    def late(asker: asking.Asker, *arguments: object) -> asking.Written:
         time.sleep(waits.random() * 0.02)
         return ask(asker, *arguments)  # type: ignore[arg-type]
 
@@ -378,7 +380,7 @@ def test_calls_lost_with_their_process_are_spent_and_the_rounds_still_end(
 ) -> None:
     ask, gate = asking.Asker.ask, threading.Event()
 
-    def held(asker: asking.Asker, *arguments: object) -> asking.Asked:
+    def held(asker: asking.Asker, *arguments: object) -> asking.Written:
         gate.wait(30)
         return ask(asker, *arguments)  # type: ignore[arg-type]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shoal.evolve.crew import SearchCrew, run
-from shoal.evolve.history import read_history
+from shoal.evolve.history import read_run
 from shoal.evolve.metrics import coverage, qd_score
 from shoal.node import Stop
 from shoal.node.standing import Progress
@@ -19,7 +19,7 @@ def test_the_figures_are_those_of_the_archives(tmp_path: Path) -> None:
     settings = small(models=("builtin:bomber", "builtin:random"), calls=41, rounds=4)
     folder, seen = tmp_path / "run", list[Progress]()
     assert run(settings, folder, in_process=True, progress=seen.append) == "finished"
-    histories = read_history(settings, folder, settings.open_domain())
+    histories = read_run(folder).histories
     assert [node.spent for node in seen[-1].nodes] == [node.allowed for node in seen[-1].nodes] == [21, 20]
     for node, history in zip(seen[-1].nodes, histories, strict=True):
         assert history.archive is not None
@@ -29,7 +29,7 @@ def test_the_figures_are_those_of_the_archives(tmp_path: Path) -> None:
         assert node.qd_score == pytest.approx(qd_score(history.archive))
         assert node.work * settings.repeats == history.plays, "as many battles for a retest, here"
         assert node.traffic.peers == 1
-        assert node.traffic.received == history.received > 0
+        assert node.traffic.received == history.champions_received > 0
         assert node.traffic.shared == 4
         opened = [event.note for event in history.events if event.note.step == "open"]
         assert node.traffic.used == sum(one.visitors for one in opened), "all of them may enter the archive"

@@ -9,9 +9,8 @@ import pytest
 
 from shoal.errors import ConfigError
 from shoal.evolve.settings import EvolveSettings
-from shoal.lab.compare import FAMILIES, plan_comparison
+from shoal.lab.compare import FAMILIES, findings, plan_comparison
 from shoal.lab.experiment import Experiment
-from shoal.lab.findings import findings
 from tests.lab.summaries import MODELS, comparison
 
 SETTINGS = EvolveSettings(models=(*MODELS, "builtin:vampire"), calls=50, seed=3)

@@ -11,11 +11,19 @@ import msgspec
 import pytest
 
 from shoal.errors import ConfigError, TaskError
-from shoal.lab.arm import run_arm
 from shoal.lab.experiment import Experiment, Plan
-from shoal.lab.running import run_trials
-from shoal.lab.sweep import FAMILIES, Pair, SweepSettings, pairs, plan_sweep
-from shoal.lab.sweep_findings import MEASURES, held_out_by_completions, held_out_curve, sweep_findings
+from shoal.lab.running import run_arm, run_trials
+from shoal.lab.sweep import (
+    FAMILIES,
+    MEASURES,
+    Pair,
+    SweepSettings,
+    held_out_by_completions,
+    held_out_curve,
+    pairs,
+    plan_sweep,
+    sweep_findings,
+)
 from shoal.node.drive import Stop
 from shoal.runs.results import Results
 from shoal.runs.training import TrainSummary

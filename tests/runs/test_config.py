@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from shoal.errors import ConfigError
 from shoal.runs import load, parse, to_toml
-from shoal.runs.toml import dumps
+from shoal.runs.config import dumps
 
 
 class Model(msgspec.Struct, frozen=True):

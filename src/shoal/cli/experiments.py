@@ -42,9 +42,8 @@ def carry_out(
     from shoal.cli import INTERRUPTED, UNUSABLE
     from shoal.cli.output import note, print_json
     from shoal.cli.running import announcing_stop
-    from shoal.lab.arm import run_arm
     from shoal.lab.experiment import Experiment
-    from shoal.lab.running import run_trials
+    from shoal.lab.running import run_arm, run_trials
     from shoal.node.drive import Stop
     from shoal.report.experiment import write_report
     from shoal.runs.results import write_results

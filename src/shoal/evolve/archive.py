@@ -1,29 +1,28 @@
-"""The MAP-Elites archive: the best program of each cell, under one evaluator.
-
-Guarantees, for archives with the same axes and evaluator, where an evaluation is a function of the
-program (each one is a property test):
+"""The MAP-Elites archive: the best program of each cell, under one evaluator, which is the rules, the
+opponents and the seeds as one id. Guarantees, each with a property test, for archives with the same axes and
+evaluator:
 
 - the content depends on which programs were added, not on their order nor on how often;
 - `merge` is commutative, associative and idempotent, and equal to adding everything to one archive;
 - an elite leaves its cell only for a better one (`better` is the total order), by `remove` or `rescore`;
 - coverage never falls by adding.
 
-The objective moves when opponents change, so `rescore` may lower a fitness, move an elite to another
-cell, or cost it its place.
+The objective moves when opponents change, so `rescore` may lower a fitness, move an elite, or cost it its
+place.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
 
-from shoal.errors import ConfigError, RunError, ShoalError
-from shoal.evolve.elite import Elite, better, cell_of
-from shoal.runs.search import Axis, Cell, Evaluation
+from shoal.errors import ConfigError, DomainError, RunError, ShoalError
+from shoal.runs.search import Axis, Cell, Evaluation, Origin
 
 Status = Literal["new", "improved", "duplicate", "rejected"]
 
@@ -33,8 +32,62 @@ SNAPSHOT_SIZE = 1 << 28
 """Bytes that `load` reads at most."""
 
 
+EVALUATIONS_KEPT = 8
+"""Evaluations that an elite remembers, the newest last. Older ones are forgotten first."""
+
+MIXED = "mixed"
+"""The evaluator of an archive that compares numbers of different evaluators, as the DEI paper does."""
+
+UNKNOWN = Origin()
+
+
+def cell_of(axes: Sequence[Axis], measures: Mapping[str, float]) -> Cell:
+    missing = [axis.measure for axis in axes if axis.measure not in measures]
+    if missing:
+        raise DomainError(
+            f"no measure {', '.join(missing)}: the evaluation gives {', '.join(sorted(measures)) or 'none'}"
+        )
+    return tuple(axis.bin(measures[axis.measure]) for axis in axes)
+
+
+class Elite(msgspec.Struct, frozen=True):
+    """A program, by the hash of its canonical text, with one evaluation per evaluator, the newest last."""
+
+    digest: str
+    source: str
+    evaluations: tuple[Evaluation, ...]
+    origin: Origin = UNKNOWN
+
+    def evaluation(self, evaluator: str) -> Evaluation:
+        """The one by this evaluator; under MIXED the newest."""
+        if evaluator == MIXED and self.evaluations:
+            return self.evaluations[-1]
+        for evaluation in reversed(self.evaluations):
+            if evaluation.evaluator == evaluator:
+                return evaluation
+        raise ConfigError(
+            f"program {self.digest[:12]} was not evaluated by {evaluator!r}: evaluate it with the opponents "
+            "and seeds of the archive first"
+        )
+
+    def with_evaluation(self, evaluation: Evaluation) -> Elite:
+        """The same program with one more evaluation; an earlier one of the same evaluator is replaced."""
+        others = [old for old in self.evaluations if old.evaluator != evaluation.evaluator]
+        return msgspec.structs.replace(self, evaluations=(*others, evaluation)[-EVALUATIONS_KEPT:])
+
+
+def better(one: Elite, other: Elite, evaluator: str) -> bool:
+    """A strict total order on different elites: fitness, then digest. Of two records of the same program with
+    the same fitness, made by different authors or in different ways, all the rest as bytes decides."""
+    ours, theirs = ((elite.evaluation(evaluator).fitness, elite.digest) for elite in (one, other))
+    return ours > theirs if ours != theirs else _as_bytes(one) > _as_bytes(other)
+
+
+_as_bytes = msgspec.msgpack.Encoder(order="deterministic").encode
+
+
 class Placement(NamedTuple):
-    """What `add` did: "new" filled an empty cell, "improved" replaced `displaced`, "duplicate" found the
+    """The effect of `add`: "new" filled an empty cell, "improved" replaced `displaced`, "duplicate" found the
     same program in its cell, "rejected" found a better one."""
 
     status: Status
@@ -81,10 +134,7 @@ class Archive:
     @property
     def capacity(self) -> int:
         """The number of cells, filled or not."""
-        product = 1
-        for axis in self.axes:
-            product *= axis.bins
-        return product
+        return math.prod(self.shape)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -144,11 +194,8 @@ class Archive:
         return [self._cells.pop(cell) for cell in sorted(cells)]
 
     def rescore(self, evaluations: Mapping[str, Evaluation]) -> Rescore:
-        """Gives elites new evaluations, by digest, and places all of them anew.
-
-        With the archive's own evaluator some elites are enough; a new evaluator needs all of them, and
-        becomes the archive's. On an error nothing has changed.
-        """
+        """Gives elites new evaluations, by digest, and places all of them anew. A new evaluator needs all
+        elites, and becomes the archive's. On an error nothing has changed."""
         evaluators = {evaluation.evaluator for evaluation in evaluations.values()}
         if not evaluators:
             return Rescore((), ())

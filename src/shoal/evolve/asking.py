@@ -1,16 +1,17 @@
-"""Asking a model for a program: prompt, call, reading the answer, and one attempt at repair.
-
-Every attempt that may have reached the model counts as a call, and a proposal spends no more than it was
-given. Whatever goes wrong with a model is an outcome with a name, not an exception.
-"""
+"""Asking a model for a program: prompt, call, reading the answer, and one attempt at repair. Every attempt
+that may have reached the model counts as a call, and a proposal spends no more than it was given. A failure
+of the model is an answer with a name, not an exception."""
 
 from __future__ import annotations
 
 import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
 
 from shoal.errors import CandidateError, ConfigError, ModelError
 from shoal.evolve.domain import Candidate, Domain
@@ -36,7 +37,7 @@ from shoal.models import (
     price_for,
     run_now,
 )
-from shoal.runs.search import Propose
+from shoal.runs.search import Propose, Proposed
 
 CASSETTE = "cassette.jsonl"
 MOST_SHOWN = 4000
@@ -45,21 +46,12 @@ MOST_PROBLEM = 2000
 MOST_TEXT = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The result of a question. `candidate` is None with a `problem` (no program) or a `failed` kind (no
-    text)."""
+class Written(NamedTuple):
+    """A model's answer as the journal keeps it, before its program, if there is one, is evaluated."""
 
-    model: str
+    answer: Proposed
     spent: Amounts
     candidate: Candidate | None = None
-    text: str = ""
-    problem: str = ""
-    failure: str = ""
-    failed: str = ""
-    repaired: bool = False
-    grammar: bool = False
-    seconds: float = 0.0
 
 
 @dataclass
@@ -111,9 +103,8 @@ class Asker:
         propose: Propose,
         feedback: str | None = None,
         spend: Callable[[Mapping[str, int]], None] = lambda amounts: None,
-    ) -> Asked:
-        """A program, or why there is none, within the deadline of a proposal. `spend` is told of each call
-        after the first one before it is sent."""
+    ) -> Written:
+        """A program, or why there is none. `spend` hears of each call but the first before it is sent."""
         began = time.monotonic()
 
         def before(number: int) -> None:
@@ -126,42 +117,42 @@ class Asker:
         try:
             answer = self._call(request, spending, rng, self.settings.deadline)
         except ModelError as error:
-            return self._failed(error, spending)
-        asked = self._read(answer, spending)
+            line = " ".join(str(error).split())[:MOST_PROBLEM]
+            return Written(Proposed(self.model.spec, failure=line, failed=error.kind), spending.spent)
+        written = self._read(answer, spending)
         left = self.settings.deadline - (time.monotonic() - began)
-        may_repair = self.settings.repair and left > 0 and spending.calls_left
-        if asked.candidate is None and may_repair:
-            return self._repair(asked, propose, spending, rng, left)
-        return asked
+        if written.candidate is None and self.settings.repair and left > 0 and spending.calls_left:
+            return self._repair(written, propose, spending, rng, left)
+        return written
 
     def _repair(
-        self, asked: Asked, propose: Propose, spending: Spending, rng: random.Random, seconds: float
-    ) -> Asked:
-        prompt = self._prompts.ask_repair(asked.text[:MOST_SHOWN], asked.problem[:MOST_SHOWN])
+        self, written: Written, propose: Propose, spending: Spending, rng: random.Random, seconds: float
+    ) -> Written:
+        first = written.answer
+        prompt = self._prompts.ask_repair(first.text[:MOST_SHOWN], first.problem[:MOST_SHOWN])
         try:
             answer = self._call(self._request(prompt, propose.seed + 1), spending, rng, seconds)
         except ModelError:
             # The first answer stands: the model did answer, with something that is no program.
-            return replace(asked, spent=spending.spent)
+            return written._replace(spent=spending.spent)
         again = self._read(answer, spending)
-        return replace(again, repaired=True, seconds=asked.seconds + again.seconds)
+        seconds = first.seconds + again.answer.seconds
+        return again._replace(answer=msgspec.structs.replace(again.answer, repaired=True, seconds=seconds))
 
-    def _read(self, answer: ChatAnswer, spending: Spending) -> Asked:
-        asked = Asked(
+    def _read(self, answer: ChatAnswer, spending: Spending) -> Written:
+        candidate, problem = None, ""
+        try:
+            candidate = self.domain.read(answer.text)
+        except CandidateError as error:
+            problem = str(error)[:MOST_PROBLEM] or "no program"
+        proposed = Proposed(
             self.model.spec,
-            spending.spent,
             text=answer.text[:MOST_TEXT],
+            problem=problem,
             grammar=answer.grammar,
             seconds=answer.latency,
         )
-        try:
-            return replace(asked, candidate=self.domain.read(answer.text))
-        except CandidateError as error:
-            return replace(asked, problem=str(error)[:MOST_PROBLEM] or "no program")
-
-    def _failed(self, error: ModelError, spending: Spending) -> Asked:
-        line = " ".join(str(error).split())[:MOST_PROBLEM]
-        return Asked(self.model.spec, spending.spent, failure=line, failed=error.kind)
+        return Written(proposed, spending.spent, candidate)
 
     def _call(
         self, request: ChatRequest, spending: Spending, rng: random.Random, seconds: float
@@ -208,8 +199,7 @@ class Asker:
 
 
 def check_models(settings: EvolveSettings) -> None:
-    """ConfigError where a model can be seen not to be usable, or a cassette to be missing; nothing is
-    loaded."""
+    """ConfigError where a model can be seen not to be usable, or a cassette to be missing. Loads nothing."""
     for index, (name, spec) in enumerate(zip(settings.node_names(), settings.models, strict=True)):
         try:
             if settings.replay is None:

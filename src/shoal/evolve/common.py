@@ -1,8 +1,5 @@
-"""One evaluator for all runs of a domain, and held-out programs that took no part in a search.
-
-The common opponents are the domain's own starters, on fixed seeds: the same for every run under the same
-rules, whatever the run met. Numbers found here compare between nodes, runs and machines.
-"""
+"""One evaluator for all runs of a domain, and held-out programs that took no part in a search. The common
+opponents are the domain's starters, on fixed seeds, so numbers compare between nodes, runs and machines."""
 
 from __future__ import annotations
 
@@ -11,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from shoal.errors import CandidateError, ConfigError
-from shoal.evolve.archive import Archive
+from shoal.evolve.archive import Archive, Elite
 from shoal.evolve.domain import Domain
-from shoal.evolve.elite import Elite
-from shoal.evolve.metrics import merge_common
+from shoal.evolve.metrics import generality, merge_common
 from shoal.runs.search import Contest, Duelled, Evaluation
 
 MOST_OPPONENTS = 8
@@ -25,7 +21,6 @@ MOST_FILE_BYTES = 1 << 16
 
 
 def common_evaluations(domain: Domain, elites: Sequence[Elite]) -> list[Evaluation]:
-    """Fitness and measures of programs against the common opponents."""
     starters = domain.starters()
     limit = MOST_OPPONENTS if domain.opponent_limit is None else min(MOST_OPPONENTS, domain.opponent_limit)
     opponents = [domain.parse(starters[name]) for name in sorted(starters)[:limit]]
@@ -49,8 +44,7 @@ def fight_held_out(domain: Domain, source: str, others: Mapping[str, str], name:
     if not opponents:
         raise ConfigError(f"none of the {refused} held-out programs of {name} can be read: name others")
     (duels,) = domain.duel([domain.parse(source)], opponents, seed=SEED, rounds=HELD_OUT_ROUNDS)
-    outcomes = [duel.outcome for duel in duels]
-    wins, ties, losses = (outcomes.count(kind) for kind in ("win", "tie", "loss"))
+    wins, ties, losses = generality(duels)
     points = 100 * (3 * wins + ties) / (3 * len(duels))
     listed = [
         Duelled(title, duel.own, duel.other, duel.outcome) for title, duel in zip(names, duels, strict=True)

@@ -1,12 +1,12 @@
-"""What every domain promises a search, as checks that a domain's own tests can run.
+"""The promises of every domain to a search, as checks that a domain's own tests can run.
 
     from shoal.evolve import check_domain
 
     def test_my_domain() -> None:
         check_domain(MyDomain())
 
-Each check raises AssertionError with the promise that was broken. They need some programs: the domain's
-starters, and what its operators write; a domain that has neither is given `examples`.
+Each check raises AssertionError with the promise that was broken. They try the domain's starters and the
+programs of its operators; a domain that has neither is given `examples`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ import random
 from collections.abc import Sequence
 
 from shoal.errors import CandidateError
-from shoal.evolve.archive import Archive, load
+from shoal.evolve.archive import Archive, cell_of, load
 from shoal.evolve.domain import Candidate, Domain, elite_of
-from shoal.evolve.elite import cell_of
 
 SHOWN = 4000
 """Characters that `show` may return."""
@@ -30,12 +29,8 @@ RUBBISH = (
     "{{program}}",
     "I am sorry, but I cannot help with that.",
     "```\n```",
-    "(" * 5000,
-    "-" * 5000,
-    "1 " * 5000,
-    "\n" * 5000,
     "é漢字🐟",
-    "9" * 5000,
+    *(text * 5000 for text in ("(", "-", "1 ", "\n", "9")),
 )
 """Texts that no parser may trip over: each is a program, or refused by CandidateError."""
 
@@ -49,15 +44,19 @@ def check_domain(domain: Domain, examples: Sequence[str] = (), *, rounds: int = 
 
 
 def sample_candidates(domain: Domain, examples: Sequence[str] = (), count: int = 4) -> list[Candidate]:
-    """Different programs to check with."""
     texts = [*examples, *domain.starters().values()]
     rng = random.Random(0)
     texts += [operator("new", None, rng) for operator in domain.operators.values() for _ in range(count)]
     found = {candidate.digest: candidate for candidate in map(domain.parse, texts)}
-    assert len(found) >= 2, (
-        f"{domain.name}: the checks need two different programs; give starters, an operator, or examples"
+    _promise(
+        domain, len(found) >= 2, "two different programs are needed; give starters, operators or examples"
     )
     return list(found.values())[: max(2, count)]
+
+
+def _promise(domain: Domain, holds: object, broken: str) -> None:
+    if not holds:
+        raise AssertionError(f"{domain.name}: {broken}")
 
 
 def check_parsing(domain: Domain, examples: Sequence[str] = ()) -> None:
@@ -66,22 +65,19 @@ def check_parsing(domain: Domain, examples: Sequence[str] = ()) -> None:
         try:
             domain.parse(text)
         except CandidateError as error:
-            assert str(error).strip(), f"{domain.name}: the refusal of {_named(text)} does not say why"
+            _promise(domain, str(error).strip(), f"the refusal of {_named(text)} does not say why")
         except Exception as error:
             raise AssertionError(
                 f"{domain.name}: {_named(text)} raised {type(error).__name__}, not CandidateError: {error}"
             ) from error
     for candidate in sample_candidates(domain, examples):
         again = domain.parse(candidate.source)
-        assert again.digest == candidate.digest, f"{domain.name}: parsing twice gives two identities"
+        _promise(domain, again.digest == candidate.digest, "parsing twice gives two identities")
         plain = domain.plain(candidate)
-        assert domain.parse(plain).digest == candidate.digest, (
-            f"{domain.name}: the plain form is another program"
-        )
+        _promise(domain, domain.parse(plain).digest == candidate.digest, "the plain form is another program")
         fenced = f"Here it is:\n\n```\n{candidate.source}\n```\nGood luck!"
-        assert domain.read(fenced).digest == candidate.digest, (
-            f"{domain.name}: a program in a fence is read as another one"
-        )
+        read = domain.read(fenced)
+        _promise(domain, read.digest == candidate.digest, "a program in a fence is read as another one")
 
 
 def _named(text: str) -> str:
@@ -102,11 +98,9 @@ def check_operators(domain: Domain, calls: int = 8) -> None:
                 parent = operator("mutate" if call % 3 else "new", parent, rng)
                 texts.append(parent)
             written.append(texts)
-        assert written[0] == written[1], (
-            f"{domain.name}: operator {name} does not repeat itself from one seed"
-        )
-        assert random.getstate() == state, f"{domain.name}: operator {name} draws from the global generator"
-        assert len(set(written[0])) > 1, f"{domain.name}: operator {name} writes the same program every time"
+        _promise(domain, written[0] == written[1], f"operator {name} does not repeat itself from one seed")
+        _promise(domain, random.getstate() == state, f"operator {name} draws from the global generator")
+        _promise(domain, len(set(written[0])) > 1, f"operator {name} writes the same program every time")
         for text in written[0]:
             domain.parse(text)
 
@@ -122,15 +116,13 @@ def check_evaluation(domain: Domain, examples: Sequence[str] = (), *, rounds: in
         return [(list(map(float, outcome.scores)), dict(outcome.measures)) for outcome in outcomes]
 
     together = fresh(candidates, opponents)
-    assert together == fresh(candidates, opponents), f"{domain.name}: playing twice gives different scores"
+    _promise(domain, together == fresh(candidates, opponents), "playing twice gives different scores")
     alone = [fresh([candidate], opponents)[0] for candidate in candidates]
-    assert together == alone, f"{domain.name}: a score depends on the other candidates in the call"
-    assert together == fresh(candidates, [*reversed(opponents), *opponents]), (
-        f"{domain.name}: a score depends on the order or the repetition of opponents"
-    )
-    assert domain.play([], opponents, seed=5, rounds=rounds) == [], (
-        f"{domain.name}: nothing played gives something"
-    )
+    _promise(domain, together == alone, "a score depends on the other candidates in the call")
+    again = fresh(candidates, [*reversed(opponents), *opponents])
+    _promise(domain, together == again, "a score depends on the order or the repetition of opponents")
+    nothing = domain.play([], opponents, seed=5, rounds=rounds)
+    _promise(domain, nothing == [], "nothing played gives something")
 
     evaluations = domain.evaluate(candidates, opponents, seed=5, rounds=rounds)
     archive = Archive(domain.axes, domain.evaluator(opponents, seed=5, rounds=rounds))
@@ -139,41 +131,34 @@ def check_evaluation(domain: Domain, examples: Sequence[str] = (), *, rounds: in
         cell = cell_of(domain.axes, evaluation.measures)
         assert all(0 <= index < axis.bins for index, axis in zip(cell, domain.axes, strict=True))
         archive.add(elite_of(candidate, evaluation))
-    assert load(archive.snapshot()) == archive, f"{domain.name}: its archive does not survive being saved"
+    _promise(domain, load(archive.snapshot()) == archive, "its archive does not survive being saved")
     ids = {
         archive.evaluator,
         domain.evaluator(opponents, seed=6, rounds=rounds),
         domain.evaluator(opponents, seed=5, rounds=rounds + 1),
         domain.evaluator(opponents[:-1], seed=5, rounds=rounds),
     }
-    assert len(ids) == (4 if opponents else 3), (
-        f"{domain.name}: different conditions have the same evaluator id"
-    )
+    _promise(domain, len(ids) == (4 if opponents else 3), "different conditions have the same evaluator id")
     duels = domain.duel(candidates, opponents, seed=5, rounds=rounds)
-    assert [[duel.opponent for duel in row] for row in duels] == [
-        [opponent.digest for opponent in opponents] for _ in candidates
-    ], f"{domain.name}: duels are not one row per candidate with one entry per opponent"
+    met = [opponent.digest for opponent in opponents]
+    in_order = [[duel.opponent for duel in row] for row in duels] == [met for _ in candidates]
+    _promise(domain, in_order, "duels are not one row per candidate with one entry per opponent")
 
 
 def check_texts(domain: Domain, examples: Sequence[str] = ()) -> None:
-    """Prompts have their places, and what is shown is short."""
+    """Prompts have their places, and shown texts are short."""
     prompts = domain.prompts
     candidate = sample_candidates(domain, examples)[0]
     plain = domain.plain(candidate)
-    assert prompts.ask_new().user.strip(), f"{domain.name}: the new prompt is empty"
-    assert prompts.ask_new().system.strip(), f"{domain.name}: the system prompt is empty"
-    for request in (
-        prompts.ask_mutate(plain),
-        prompts.ask_mutate(plain, "it loses"),
-        prompts.ask_repair(plain, "?"),
-    ):
-        assert plain.strip("\n") in request.user, (
-            f"{domain.name}: the {request.task} prompt does not show the program"
-        )
-        assert request.templates, f"{domain.name}: the {request.task} prompt has no id"
+    _promise(domain, prompts.ask_new().user.strip(), "the new prompt is empty")
+    _promise(domain, prompts.ask_new().system.strip(), "the system prompt is empty")
+    mutations = (prompts.ask_mutate(plain), prompts.ask_mutate(plain, "it loses"))
+    for request in (*mutations, prompts.ask_repair(plain, "?")):
+        shown = plain.strip("\n") in request.user
+        _promise(domain, shown, f"the {request.task} prompt does not show the program")
+        _promise(domain, request.templates, f"the {request.task} prompt has no id")
     (evaluation,) = domain.evaluate([candidate], [])
-    assert domain.feedback(evaluation).strip(), f"{domain.name}: there is no feedback"
+    _promise(domain, domain.feedback(evaluation).strip(), "there is no feedback")
     for text in (domain.show(candidate), domain.show(candidate, evaluation)):
-        assert 0 < len(text) <= SHOWN, (
-            f"{domain.name}: show gives {len(text)} characters, at most {SHOWN} are wanted"
-        )
+        size = len(text)
+        _promise(domain, 0 < size <= SHOWN, f"show gives {size} characters, at most {SHOWN} are wanted")

@@ -12,7 +12,7 @@ import msgspec
 from shoal.evolve.asking import Asker
 from shoal.evolve.common import check_held_out
 from shoal.evolve.outside import SearchOutside
-from shoal.evolve.searcher import Searcher, champion_kinds
+from shoal.evolve.searcher import Searcher
 from shoal.evolve.settings import EvolveSettings
 from shoal.models import parse_spec
 from shoal.node import ExchangeLike, Node, NodeSettings, Stop
@@ -27,8 +27,6 @@ AFTER_DEADLINE = 10.0
 
 
 class SearchCrew:
-    """One node per model."""
-
     settings_type = EvolveSettings
     unit = "calls"
     linger = 0.0  # champions are registers, which others keep and pass on
@@ -38,7 +36,7 @@ class SearchCrew:
         self.settings = settings
         self.names = settings.node_names()
         self.seed = settings.seed
-        self.kinds = champion_kinds()
+        self.kinds = Searcher.kinds
         self.shares = settings.sharing != "off"
         self.total = settings.calls
         self.is_free = all(parse_spec(model).scheme == "builtin" for model in settings.models)
@@ -96,13 +94,11 @@ class SearchCrew:
 
 
 def run(settings: EvolveSettings, folder: Path, **options: Any) -> str:
-    """`run_crew` of shoal/node/running.py for the nodes of these settings."""
     return run_crew(SearchCrew(settings), folder, **options)
 
 
 class SearchStanding(Standing, frozen=True, kw_only=True):
-    """`work` are evaluations, `spent` of `allowed` are calls. `round` of `rounds` counts from 1; `coverage`,
-    `qd_score` and `best` are of the node's present archive."""
+    """`work` are evaluations, `spent` calls; `round` counts from 1; the other figures are of the archive."""
 
     round: int = 0
     rounds: int = 0
@@ -139,14 +135,11 @@ class SearchWatcher:
     def look(self, *, ended: bool = False, trouble: str = "") -> SearchStanding:
         last = self._standing
         for note in self._tally.notes(SearchNote):
-            work, number = last.work + note.evaluations, min(note.round + 1, last.rounds)
-            last = msgspec.structs.replace(last, work=work, round=number)
-            self._used += note.used
+            new: dict[str, Any] = {"work": last.work + note.evaluations}
             if note.opponents is not None:
-                coverage = note.cells / self._cells
-                last = msgspec.structs.replace(
-                    last, coverage=coverage, qd_score=note.qd_score, best=note.best
-                )
+                new |= {"coverage": note.cells / self._cells, "qd_score": note.qd_score, "best": note.best}
+            last = msgspec.structs.replace(last, round=min(note.round + 1, last.rounds), **new)
+            self._used += note.used
         self._standing = last
         calls = self._tally.ledger.booked.get("calls", 0)
         return msgspec.structs.replace(

@@ -1,13 +1,11 @@
-"""The seam between a search and its subject: a domain.
-
-A domain reads a program (`parse`) and finds out how it does (`play`); everything else has a default. A search
-calls `evaluate`, which sorts out the opponents, remembers earlier results, checks the outcome, and labels
-every number with the evaluator it belongs to. `docs/domains.md` builds one.
-"""
+"""The seam between a search and its subject: a domain, which reads a program (`parse`) and plays it (`play`);
+everything else has a default. A search calls `evaluate`, which remembers earlier results and labels every
+number with its evaluator. `docs/domains.md` builds one; packages register theirs under `shoal.domains`."""
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import math
 import random
 import threading
@@ -16,12 +14,13 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.metadata import entry_points
 from typing import Any, Literal, Protocol, Self
 
 import msgspec
 
 from shoal.errors import CandidateError, ConfigError, DomainError
-from shoal.evolve.elite import UNKNOWN, Elite, cell_of
+from shoal.evolve.archive import UNKNOWN, Elite, cell_of
 from shoal.evolve.extraction import extract_programs
 from shoal.evolve.metrics import Duel
 from shoal.evolve.prompts import Prompts, generic_prompts
@@ -30,7 +29,7 @@ from shoal.runs.search import Axis, Evaluation, Origin, Words
 Task = Literal["new", "mutate"]
 
 ANSWERS_TRIED = 4
-"""How many readings of one model answer are parsed before it counts as no program."""
+"""Readings of one model answer that are parsed before it counts as no program."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a candidate did: one score per round, and its measures averaged over the rounds."""
+    """The result of a candidate: one score per round, and its measures averaged over the rounds."""
 
     scores: Sequence[float]
     measures: Mapping[str, float]
@@ -61,8 +60,7 @@ class Operator(Protocol):
 
 
 class Domain(ABC):
-    """The subject of a search. Subclasses give `name`, `axes`, `parse` and `play`, and may replace the
-    rest."""
+    """The subject of a search. Subclasses give `name`, `axes`, `parse` and `play`; the rest has defaults."""
 
     name: str
     version: int = 1
@@ -78,19 +76,18 @@ class Domain(ABC):
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any], *, threads: int | None = None) -> Self:
-        """The domain with the `[options]` of a search's settings, which are the arguments of its constructor
-        unless it says otherwise. `threads` limits an engine of its own, if it has one."""
+        """The domain with the `[options]` of the settings, by default the arguments of its constructor.
+        `threads` limits an engine of its own."""
         return cls(**options)
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """All options with their values, so that a run's folder tells them; plain values of TOML."""
+        """All options with their values, as plain values of TOML, for the folder of a run."""
         return {}
 
     @abstractmethod
     def parse(self, text: str) -> Candidate:
-        """The program of a text. Raises CandidateError with a message that helps to repair it, for any
-        other text, within bounded time."""
+        """The program of a text, within bounded time. CandidateError says how to repair any other text."""
 
     @abstractmethod
     def play(
@@ -111,7 +108,7 @@ class Domain(ABC):
 
     @property
     def prompts(self) -> Prompts:
-        """What a language model is asked."""
+        """The texts that ask a language model."""
         return generic_prompts(self.name)
 
     @property
@@ -125,8 +122,7 @@ class Domain(ABC):
 
     @property
     def first_opponents(self) -> tuple[str, ...]:
-        """The starters that a search begins with as opponents and seeds, unless its settings name others: all
-        that `play` can take at once."""
+        """The starters that a search begins with as opponents and seeds, unless its settings name others."""
         return tuple(self.starters())[: self.opponent_limit]
 
     def looks_like_code(self, line: str) -> bool:
@@ -134,8 +130,7 @@ class Domain(ABC):
         return bool(line.strip())
 
     def plain(self, candidate: Candidate) -> str:
-        """The program as text without anything that its author could address to a reader. Programs of
-        strangers are shown to models in this form."""
+        """The program as models see those of strangers: without words of its author to a reader."""
         return candidate.canonical
 
     def show(self, candidate: Candidate, evaluation: Evaluation | None = None) -> str:
@@ -145,7 +140,7 @@ class Domain(ABC):
         return text if evaluation is None else f"fitness {evaluation.fitness:.4g}\n{text}"
 
     def feedback(self, evaluation: Evaluation, duels: Sequence[tuple[str, Duel]] = ()) -> str:
-        """What the informed mode tells a model about a parent: its score, and the opponents it lost to."""
+        """The informed mode's words to a model about a parent: its score, and the opponents it lost to."""
         lost = [name for name, duel in duels if duel.outcome == "loss"]
         text = f"It scores {evaluation.fitness:.4g} (standard error {evaluation.standard_error:.2g})."
         return text + (f" It loses to: {', '.join(lost)}." if lost else "")
@@ -153,8 +148,7 @@ class Domain(ABC):
     def duel(
         self, candidates: Sequence[Candidate], opponents: Sequence[Candidate], *, seed: int, rounds: int
     ) -> list[list[Duel]]:
-        """Each candidate against each opponent alone, as held-out generality needs it. By default the two
-        are played without opponents and their scores compared."""
+        """Each candidate against each opponent alone; by default by their scores without opponents."""
         own = self.evaluate(candidates, (), seed=seed, rounds=rounds)
         others = self.evaluate(opponents, (), seed=seed, rounds=rounds)
         return [
@@ -164,17 +158,14 @@ class Domain(ABC):
         ]  # fmt: skip
 
     def read(self, answer: str) -> Candidate:
-        """The program within what a model wrote: prose, fences and all. Raises CandidateError."""
+        """The program within a model's answer: prose, fences and all. Raises CandidateError."""
         programs = extract_programs(answer, self.looks_like_code)
-        if not programs:
-            raise CandidateError("the answer holds no program: write the program in one fenced block")
-        first: CandidateError | None = None
-        for text in programs[:ANSWERS_TRIED]:
+        first = CandidateError("the answer holds no program: write the program in one fenced block")
+        for place, text in enumerate(programs[:ANSWERS_TRIED]):
             try:
                 return self.parse(text)
             except CandidateError as error:
-                first = first or error
-        assert first is not None
+                first = first if place else error
         raise first
 
     def opponent_set(self, opponents: Sequence[Candidate]) -> tuple[Candidate, ...]:
@@ -200,11 +191,8 @@ class Domain(ABC):
         seed: int = 0,
         rounds: int = 1,
     ) -> list[Evaluation]:
-        """One evaluation per candidate. Equal programs are played once, and remembered ones not at all.
-
-        The result for a candidate does not depend on the others in the call, nor on the order of the
-        opponents. Raises DomainError where the domain breaks its contract.
-        """
+        """One evaluation per candidate, independent of the others and of the order of opponents. Equal
+        programs are played once, remembered ones not at all. DomainError: the domain breaks its contract."""
         if rounds < 1:
             raise ConfigError(f"{rounds} rounds: at least one is needed")
         chosen = self.opponent_set(opponents)
@@ -234,9 +222,7 @@ class Domain(ABC):
 
 
 class EvaluationCache:
-    """Evaluations by (program, evaluator), at most `limit`: the one that was asked for longest ago is
-    forgotten first. An evaluation is a function of its key, so a hit and a miss give the same numbers.
-    Thread-safe."""
+    """Evaluations by (program, evaluator), the `limit` that were asked for last. Thread-safe."""
 
     def __init__(self, limit: int) -> None:
         if limit < 0:
@@ -282,5 +268,65 @@ def elite_of(candidate: Candidate, evaluation: Evaluation, origin: Origin = UNKN
 
 
 def identify(parts: object) -> str:
-    """A short stable id of plain data."""
     return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()[:32]
+
+
+GROUP = "shoal.domains"
+BUILTIN = {"corewar": "shoal.evolve.domains.corewar:CoreWar"}
+"""Ours, so that they are found without an installation too."""
+
+
+def domain_names() -> list[str]:
+    return sorted({*BUILTIN, *(entry.name for entry in entry_points(group=GROUP))})
+
+
+def open_domain(name: str, options: Mapping[str, Any] | None = None, *, threads: int | None = None) -> Domain:
+    """The domain of this name, or of an importable `module:Class`, made with `options`; `threads` limits an
+    engine of its own. Only a subclass of `Domain` is called; an instance is taken as it is."""
+    target = name if ":" in name else _target(name)
+    found = _load(name, target)
+    if isinstance(found, Domain) and not options:
+        return found
+    if not (isinstance(found, type) and issubclass(found, Domain)):
+        raise ConfigError(
+            f"domain {name!r} is {target}, a {type(found).__name__}: name a subclass of shoal.evolve.Domain"
+            + (", as an instance takes no options" if isinstance(found, Domain) else ", or an instance")
+        )
+    try:
+        return found.from_options(options or {}, threads=threads)
+    except ConfigError:
+        raise
+    except Exception as error:  # a stranger's constructor, or methods that are missing
+        raise ConfigError(
+            f"domain {name!r} cannot be made from {target}: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _target(name: str) -> str:
+    entries = [*BUILTIN.items(), *((entry.name, entry.value) for entry in entry_points(group=GROUP))]
+    registered = {value for known, value in entries if known == name}
+    if not registered:
+        raise ConfigError(
+            f"no domain is called {name!r}: known are {', '.join(domain_names())}. A package registers one "
+            f'under [project.entry-points."{GROUP}"] as {name} = "module:Class"; for one that is not '
+            "installed give module:Class itself"
+        )
+    if len(registered) > 1:
+        raise ConfigError(
+            f"domain {name!r} is registered more than once ({', '.join(sorted(registered))}): uninstall one "
+            "of the packages, or name the one you mean as module:Class"
+        )
+    return registered.pop()
+
+
+def _load(name: str, target: str) -> object:
+    module, _, attribute = target.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except (Exception, SystemExit) as error:  # a stranger's module may raise anything on import
+        raise ConfigError(
+            f"domain {name!r} cannot be loaded from {target}: {type(error).__name__}: {error}"
+        ) from error
+    return found

@@ -1,10 +1,6 @@
-"""The program within what a model wrote.
-
-Models wrap programs in prose, thoughts, one fence or several, HTML entities or nothing at all, and are
-cut off in the middle. `extract_programs` returns the likely readings, best first; which of them is a
-program only the domain's parser can tell. Time and memory are linear in the text, of which at most
-ANSWER_SIZE characters are looked at, and any text gives a list.
-"""
+"""The program within a model's answer: in prose, thoughts, fences, HTML entities or nothing at all, and cut
+off in the middle. `extract_programs` returns the likely readings, best first; the domain's parser tells which
+is a program. Time and memory are linear in the first ANSWER_SIZE characters."""
 
 from __future__ import annotations
 
@@ -41,10 +37,7 @@ def extract_program(text: str, looks_like_code: Callable[[str], bool] | None = N
 
 
 def extract_programs(text: str, looks_like_code: Callable[[str], bool] | None = None) -> list[str]:
-    """The likely programs, best first, each ending in a newline, none twice.
-
-    `looks_like_code` tells code from prose by a single line; without it every line may be code.
-    """
+    """The likely programs, best first, none twice; `looks_like_code` tells code from prose by one line."""
     is_code = looks_like_code or (lambda line: bool(line.strip()))
     outside = without_thoughts(clean(text[:ANSWER_SIZE]))
     blocks, rest = _split(outside.split("\n"))
@@ -66,8 +59,8 @@ def clean(text: str) -> str:
 
 
 def without_thoughts(text: str) -> str:
-    """The text outside of <think> blocks. An end without a beginning ends a thought that began in the
-    prompt; a thought that never ends hides nothing, since the program may be inside."""
+    """The text outside of <think> blocks. An end without a beginning ends a thought of the prompt; a thought
+    that never ends hides nothing, since the program may be inside."""
     kept: list[str] = []
     position = depth = 0
     opened = 0
@@ -95,7 +88,6 @@ def _resolve(match: re.Match[str]) -> str:
 
 
 def _split(lines: list[str]) -> tuple[list[_Block], list[str]]:
-    """Fenced blocks, and what stands outside of them."""
     blocks: list[_Block] = []
     rest: list[str] = []
     inside: list[str] | None = None
@@ -110,12 +102,10 @@ def _split(lines: list[str]) -> tuple[list[_Block], list[str]]:
             else:
                 inside, mark = [], fence.group(1)
                 rest.append("")
-        elif fence is not None and fence.group(1)[0] == mark[0] and not fence.group(2).strip():
+        elif fence is not None and fence.group(1)[0] == mark[0]:
             blocks.append(_Block(inside, True))
-            inside = None
-        elif fence is not None and fence.group(1)[0] == mark[0]:  # a new fence without an end of the old
-            blocks.append(_Block(inside, True))
-            inside, mark = [], fence.group(1)
+            # With words behind it, it is a new fence without an end of the old one.
+            inside, mark = ([], fence.group(1)) if fence.group(2).strip() else (None, mark)
         else:
             body, tick, after = line.partition("```")
             if tick and not after.strip():  # the closing fence at the end of a line of code

@@ -1,8 +1,6 @@
-"""The history of a run's nodes, from their journals alone.
-
-A journal is replayed through the very `absorb` that wrote it, so the archives here are those that the nodes
-had. Nothing is played and no model is asked. Works while the run goes on, and on a run that was killed.
-"""
+"""The history of a run's nodes, from their journals alone, while the run goes on and after it was killed. A
+journal is replayed through the very `absorb` that wrote it, so the archives are those that the nodes had.
+Nothing is played and no model is asked."""
 
 from __future__ import annotations
 
@@ -13,17 +11,16 @@ from pathlib import Path
 
 import msgspec
 
-from shoal.evolve.archive import Archive
+from shoal.evolve.archive import MIXED, Archive
 from shoal.evolve.common import merge_in_common
 from shoal.evolve.domain import Domain
-from shoal.evolve.elite import MIXED
 from shoal.evolve.searcher import Searcher
 from shoal.evolve.settings import EvolveSettings
 from shoal.evolve.state import SearchState
 from shoal.node import Judged, Own, Turn
 from shoal.node.fold import Fold
 from shoal.runs import Ledger, load_settings, read
-from shoal.runs.records import Started, Stopped, content_of, refusing
+from shoal.runs.records import Stopped, content_of, refusing
 from shoal.runs.search import (
     Closed,
     Opened,
@@ -39,7 +36,7 @@ from shoal.runs.search import (
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One turn. `calls` is what the node has spent by then; `fills` are the programs that took a cell."""
+    """One turn. The node has spent `calls` by then; `fills` are the programs that took a cell."""
 
     time: float
     node: str
@@ -50,8 +47,8 @@ class Event:
 
 @dataclass
 class NodeHistory:
-    """One node's part of a run. `archive` is that of its last complete round, or of the present one before
-    any is complete. `spent` are calls, tokens and microdollars; `ended` is why the last process stopped."""
+    """One node's part of a run. `archive` is that of its last complete round, else of its first. `spent` are
+    calls, tokens and microdollars; `ended` is the reason why the last process stopped."""
 
     name: str
     model: str
@@ -69,10 +66,10 @@ class NodeHistory:
     accepted: int = 0
     repaired: int = 0
     held_to_grammar: int = 0
-    received: int = 0
+    champions_received: int = 0
     plays: int = 0
     shared_bytes: int = 0
-    novelty: list[float | None] = field(default_factory=list)
+    niche_novelty: list[float | None] = field(default_factory=list)
     ended: str = ""
 
     @property
@@ -99,27 +96,22 @@ class _Observed(Searcher):
         state = super().absorb(state, turn, own, judged)
         history, note = self._history, state.course.last
         assert note is not None
-        history.received += sum(one.verdict.accepted for one in judged)
+        history.champions_received += sum(one.verdict.accepted for one in judged)
         if isinstance(own.request, Propose):
             self._count_proposal(own, note, turn.now)
         if isinstance(own.answer, Opened):
-            history.novelty.append(note.novelty)
+            history.niche_novelty.append(note.novelty)
         if isinstance(own.answer, Opened | Closed):
             rounds = self.settings.repeats if isinstance(own.answer, Opened) else self.settings.retest_repeats
             history.plays += rounds * len(own.answer.evaluations)
         if isinstance(own.answer, Closed):
             self._complete = state.archive
-            history.shared_bytes += sum(
-                len(msgspec.msgpack.encode(item)) for item in self.share(state, turn, None) if self._shares
-            )
+            shared = self.share(state, turn, None) if self.settings.sharing != "off" else ()
+            history.shared_bytes += sum(len(msgspec.msgpack.encode(item)) for item in shared)
         history.archive = self._complete if self._complete is not None else state.archive
         calls = self.ledger.spent.get("calls", 0)
         history.events.append(Event(turn.now, history.name, note, calls, self._fills(note)))
         return state
-
-    @property
-    def _shares(self) -> bool:
-        return self.settings.sharing != "off"
 
     def _count_proposal(self, own: Own[SearchRequest, SearchAnswer], note: SearchNote, now: float) -> None:
         history, answer = self._history, own.answer
@@ -173,19 +165,14 @@ def read_run(folder: Path) -> SearchRun:
     """The search in `folder`, finished or not; its domain may use all cores."""
     settings = load_settings(EvolveSettings, folder)
     domain = settings.open_domain(threads=None)
-    return SearchRun(folder, settings, domain, read_history(settings, folder, domain))
-
-
-def read_history(settings: EvolveSettings, folder: Path, domain: Domain) -> list[NodeHistory]:
-    """The histories of all nodes, in the order of the settings."""
-    found = []
+    histories = []
     for index, name in enumerate(settings.node_names()):
         history = NodeHistory(name, settings.models[index])
         path = folder / "nodes" / name / "journal.jsonl"
         if path.exists():
             _replay(settings, index, domain, path, history)
-        found.append(history)
-    return found
+        histories.append(history)
+    return SearchRun(folder, settings, domain, histories)
 
 
 def _replay(settings: EvolveSettings, index: int, domain: Domain, path: Path, history: NodeHistory) -> None:
@@ -198,10 +185,7 @@ def _replay(settings: EvolveSettings, index: int, domain: Domain, path: Path, hi
             fold.feed(record)
         if record.kind in ("started", "stopped"):
             content = content_of(record)
-            if isinstance(content, Stopped):
-                history.ended = content.reason
-            elif isinstance(content, Started):
-                history.ended = ""
+            history.ended = content.reason if isinstance(content, Stopped) else ""
     history.state = fold.state
     if fold.state.course.failed and not history.done:
         history.ended = fold.state.course.trouble

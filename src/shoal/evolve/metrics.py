@@ -1,26 +1,21 @@
-"""Numbers about archives: pure functions of archives, records of fills, and lists of results.
-
-With C cells in the grid, E the elites, f their fitness under the archive's evaluator, o an offset:
+"""Numbers about archives, by pyribs' definitions. With C cells, elites E of fitness f, and an offset o:
 
     coverage              |E| / C
     QD-score              sum over E of (f - o)
     normalised QD-score   QD-score / C
-    best                  greatest f
 
-These are pyribs' definitions. The offset is the least fitness that is possible, so that filling a cell
-never lowers the score; where fitness is never negative, as in Core War, it is 0. Sums are exact
-(`math.fsum`), so equal archives have equal numbers whatever their history.
+The offset is the least possible fitness, in Core War 0, so that filling a cell never lowers the score. Sums
+are exact (`math.fsum`), so equal archives have equal numbers.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from shoal.errors import ConfigError
-from shoal.evolve.archive import Archive
-from shoal.evolve.elite import MIXED, Elite
+from shoal.evolve.archive import MIXED, Archive, Elite
 from shoal.runs.search import Axis, Cell, Evaluation
 
 
@@ -44,10 +39,6 @@ def qd_score(archive: Archive, offset: float = 0.0) -> float:
     return math.fsum(archive.fitness(elite) - offset for elite in archive)
 
 
-def normalised_qd_score(archive: Archive, offset: float = 0.0) -> float:
-    return qd_score(archive, offset) / archive.capacity
-
-
 def summarise_archive(archive: Archive, offset: float = 0.0) -> ArchiveSummary:
     values = [archive.fitness(elite) for elite in archive]
     score = qd_score(archive, offset)
@@ -63,8 +54,7 @@ def summarise_archive(archive: Archive, offset: float = 0.0) -> ArchiveSummary:
 
 
 def merge_raw(archives: Sequence[Archive]) -> Archive:
-    """The merged archive of the DEI paper: the greatest number of each cell, although the numbers were
-    found against different opponents and grow with how many there were. Shown beside `merge_common`."""
+    """The merged archive of the DEI paper: the greatest number of each cell, though of unlike opponents."""
     axes = _common_axes(archives)
     merged = Archive(axes, MIXED)
     for archive in archives:
@@ -94,61 +84,42 @@ def merge_common(
 
 
 def _common_axes(archives: Sequence[Archive]) -> tuple[Axis, ...]:
-    if not archives:
+    axes = {archive.axes for archive in archives}
+    if len(axes) == 1:
+        return axes.pop()
+    if not axes:
         raise ConfigError("there is no archive to merge")
-    if len({archive.axes for archive in archives}) > 1:
-        raise ConfigError(
-            "archives with different axes cannot be merged: place their elites in one grid first"
-        )
-    return archives[0].axes
+    raise ConfigError("archives with different axes cannot be merged: place their elites in one grid first")
 
 
-def niche_novelty(received: Iterable[Cell], previous: Archive | Iterable[Cell]) -> float | None:
-    """DEI's eta: the share of received champions whose cell was empty in the receiver's archive of the round
-    before. None without any, since there is no share of nothing."""
-    held = {cell for cell, _ in previous.items()} if isinstance(previous, Archive) else set(previous)
-    cells = list(received)
-    return sum(cell not in held for cell in cells) / len(cells) if cells else None
-
-
-class Fill(NamedTuple):
-    """A program came into a cell: one record per "new" or "improved", in the order in which it happened."""
-
-    cell: Cell
-    model: str
-    digest: str
+def niche_novelty(received: Sequence[Cell], previous: Archive | None) -> float | None:
+    """DEI's eta: the share of received champions, if any, whose cell was empty in the previous archive."""
+    new = [cell for cell in received if previous is None or previous.get(cell) is None]
+    return len(new) / len(received) if received else None
 
 
 class Contribution(NamedTuple):
-    """What one model did for an archive: cells that it filled first, holds last, and filled as the only
-    one of all models; `filled` counts the cells that it held at any time."""
+    """The cells that one model filled first, holds last, and filled as the only one of all models."""
 
-    first: int
-    last: int
-    unique: int
-    filled: int
+    first: int = 0
+    last: int = 0
+    unique: int = 0
 
 
-def contributions(fills: Iterable[Fill]) -> dict[str, Contribution]:
-    """Per model, by name. First and last add up to the number of cells that were ever filled."""
+def contributions(fills: Iterable[tuple[Cell, str]]) -> dict[str, Contribution]:
+    """By model, from cells and the models whose programs came into them, in the order of these events."""
     history: dict[Cell, list[str]] = {}
-    for fill in fills:
-        history.setdefault(fill.cell, []).append(fill.model)
+    for cell, model in fills:
+        history.setdefault(cell, []).append(model)
     models = sorted({model for filled in history.values() for model in filled})
     return {
         model: Contribution(
             sum(filled[0] == model for filled in history.values()),
             sum(filled[-1] == model for filled in history.values()),
             sum(set(filled) == {model} for filled in history.values()),
-            sum(model in filled for filled in history.values()),
         )
         for model in models
     }
-
-
-def holders(archive: Archive) -> Mapping[Cell, str]:
-    """Which model's program is in each cell."""
-    return {cell: elite.origin.model for cell, elite in archive.items()}
 
 
 TOLERANCE = 1e-9
@@ -195,19 +166,3 @@ class Generality(NamedTuple):
 def generality(duels: Iterable[Duel]) -> Generality:
     outcomes = [duel.outcome for duel in duels]
     return Generality(*(outcomes.count(kind) for kind in ("win", "tie", "loss")))
-
-
-def collective(duels: Sequence[Sequence[Duel]]) -> Generality:
-    """What several candidates reach together: each opponent counts with the best result of any of them."""
-    best: dict[str, int] = {}
-    for duel in (duel for one in duels for duel in one):
-        rank = ("loss", "tie", "win").index(duel.outcome)
-        best[duel.opponent] = max(rank, best.get(duel.opponent, 0))
-    ranks = list(best.values())
-    return Generality(ranks.count(2), ranks.count(1), ranks.count(0))
-
-
-def peak(rounds: Iterable[Generality]) -> Generality:
-    """The best over rounds by win rate, ties second, the earliest of equals."""
-    found = list(rounds)
-    return max(found, key=lambda one: (one.win_rate, one.defeated_or_tied)) if found else Generality(0, 0, 0)

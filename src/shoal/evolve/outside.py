@@ -1,21 +1,18 @@
-"""The outside of a search: the model writes, the domain evaluates, and both happen away from the node.
-
-Each request runs in a thread of its own, so that calls wait beside each other and a domain's compiled engine,
-which lets go of the interpreter, plays on as many cores as there are. The answer carries the evaluation: it
-is a function of program and arena, the journal keeps it, and nothing is played again on resume.
-"""
+"""The outside of a search: the model writes and the domain evaluates, in one thread per request, so that
+calls wait beside each other and a compiled engine plays on all cores. The answer carries the evaluation, so
+nothing is played again on resume."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
-from shoal.evolve.asking import Asked, Asker
+from shoal.evolve.asking import Asker, Written
 from shoal.evolve.domain import Candidate, Domain
 from shoal.evolve.settings import EvolveSettings
 from shoal.evolve.state import Arena, SearchState
@@ -38,25 +35,15 @@ from shoal.runs.search import (
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 EVALUATIONS = threading.BoundedSemaphore(CORES + 1)
-"""Evaluations at a time in this process: one more than cores, since one of them usually waits for the
-interpreter."""
+"""Evaluations at a time in this process: one more than cores, as one usually waits for the interpreter."""
 
 
-@dataclass(frozen=True)
-class _Job:
-    """A request with the parts of the state that it needs, taken while the state stood still."""
-
-    call: Call
-    request: SearchRequest
-    arena: Arena | None
-    seen: frozenset[str]
+Job = Callable[[], Reply[SearchAnswer]]
 
 
-class SearchOutside(Threads[_Job, SearchAnswer]):
-    """Answers the requests of one node."""
-
+class SearchOutside(Threads[Job, SearchAnswer]):
     def __init__(self, settings: EvolveSettings, domain: Domain, asker: Asker) -> None:
-        super().__init__(self._work)
+        super().__init__(lambda job: job())
         self._settings = settings
         self._domain = domain
         self._asker = asker
@@ -65,15 +52,17 @@ class SearchOutside(Threads[_Job, SearchAnswer]):
         super().begin(call, None, self._job(call, state, request), now)
 
     def answer(self, state: SearchState, request: SearchRequest) -> Reply[SearchAnswer]:
-        """The same at once, in this thread: what a simulated node needs."""
-        return self._work(self._job(Call(0, 0), state, request))
+        """The same at once, in this thread, for simulated nodes."""
+        return self._job(Call(0, 0), state, request)()
 
-    def _job(self, call: Call, state: SearchState, request: SearchRequest) -> _Job:
+    def _job(self, call: Call, state: SearchState, request: SearchRequest) -> Job:
+        """The request with the parts of the state that it needs, taken while the state stands still."""
         seen = frozenset(state.course.seen) if isinstance(request, Propose) else frozenset()
-        return _Job(call, request, state.arena, seen)
+        return partial(self._work, call, request, state.arena, seen)
 
-    def _work(self, job: _Job) -> Reply[SearchAnswer]:
-        request = job.request
+    def _work(
+        self, call: Call, request: SearchRequest, arena: Arena | None, seen: frozenset[str]
+    ) -> Reply[SearchAnswer]:
         if isinstance(request, Drain):
             return Reply(Drained(), {})
         if isinstance(request, Open):
@@ -81,40 +70,32 @@ class SearchOutside(Threads[_Job, SearchAnswer]):
             programs = [*request.entrants, *(migrant.program for migrant in request.visitors)]
             found = self._evaluate(programs, opponents, request.seed, self._settings.repeats)
             return Reply(Opened(found), {})
-        assert job.arena is not None
+        assert arena is not None
         if isinstance(request, Close):
-            opponents, repeats = job.arena.opponents, self._settings.retest_repeats
+            opponents, repeats = arena.opponents, self._settings.retest_repeats
             return Reply(Closed(self._evaluate(request.finalists, opponents, request.seed, repeats)), {})
-        asked = self._asker.ask(request, self._feedback(request, job.arena), job.call.spend)
-        spent = asked.spent
+        written = self._asker.ask(request, self._feedback(request, arena), call.spend)
+        spent = written.spent
         cost = {"calls": spent.calls, "tokens": spent.tokens, "microdollars": spent.microdollars}
-        return Reply(self._proposed(asked, job), cost)
+        return Reply(self._proposed(written, arena, seen), cost)
 
-    def _proposed(self, asked: Asked, job: _Job) -> Proposed:
-        candidate, arena = asked.candidate, job.arena
-        proposed = Proposed(
-            asked.model,
-            text=asked.text,
-            problem=asked.problem,
-            failure=asked.failure,
-            failed=asked.failed,
-            calls=asked.spent.calls,
-            tokens=asked.spent.tokens,
-            repaired=asked.repaired,
-            grammar=asked.grammar,
-            seconds=asked.seconds,
+    def _proposed(self, written: Written, arena: Arena, seen: frozenset[str]) -> Proposed:
+        """The answer with its cost and the evaluation of its program, unless that was seen before."""
+        candidate, text = written.candidate, written.answer.text
+        proposed = msgspec.structs.replace(
+            written.answer, calls=written.spent.calls, tokens=written.spent.tokens
         )
-        if candidate is None or arena is None:
+        if candidate is None:
             return proposed
         evaluation = None
-        if candidate.digest not in job.seen:
+        if candidate.digest not in seen:
             evaluation = self._evaluate_one(candidate, arena.opponents, arena.seed, arena.repeats)
         return msgspec.structs.replace(
             proposed,
             digest=candidate.digest,
             source=candidate.source,
             evaluation=evaluation,
-            text="" if asked.text == candidate.source else asked.text,
+            text="" if text == candidate.source else text,
         )
 
     def _feedback(self, request: Propose, arena: Arena) -> str | None:

@@ -1,21 +1,18 @@
-"""Placing: the result of a turn changes the archive and the course. The only place where a search's state
-changes.
-
-Everything here depends on the journaled values alone, so that replaying a journal gives the same state. Of an
-item of another node only the text counts, as the verifier found it.
-"""
+"""Placing: the result of a turn changes the archive and the course, and nothing else does. Everything depends
+on journaled values alone, so that a replay gives the same state. Of an item of another node only the text
+counts, as the verifier found it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from shoal.evolve.archive import Archive
+from shoal.evolve.archive import Archive, Elite, cell_of
 from shoal.evolve.domain import Domain
-from shoal.evolve.elite import Elite, cell_of
 from shoal.evolve.metrics import niche_novelty, qd_score
 from shoal.evolve.rounds import RoundPlan
 from shoal.evolve.settings import EvolveSettings
@@ -129,7 +126,7 @@ class Placer:
         course.waiting = [one for one in course.waiting if one.program.digest not in known]
         return self._note(
             state, turn, request.round, "open", placed=tuple(placed), visitors=len(cells), used=used,
-            novelty=niche_novelty(cells, before if before is not None else ()),
+            novelty=niche_novelty(cells, before),
         )  # fmt: skip
 
     def _absorb_proposal(
@@ -137,50 +134,42 @@ class Placer:
     ) -> SearchNote:
         course, archive = state.course, state.archive
         assert archive is not None
+        note = partial(self._note, state, turn, request.round, "propose")
         course.proposals += 1
         if not isinstance(answer, Proposed):
             # A call that was lost with its process says nothing about the model.
             if not missed.startswith("lost"):
-                self._note_failure(state, turn, missed, fatal=False)
-            return self._note(state, turn, request.round, "propose", "missed", said=missed)
+                course.fail(turn.number, missed)
+            return note("missed", said=missed)
         if answer.failed:
             # Its calls found out which settings the endpoint refuses: the next proposal knows them.
             if answer.failed != "budget":
-                self._note_failure(state, turn, answer.failure, fatal=answer.failed in FATAL)
-            said = answer.failure
-            return self._note(state, turn, request.round, "propose", "failed", said=said)
-        course.failed, course.fatal_turn, course.trouble = [], 0, ""
+                course.fail(turn.number, answer.failure, fatal=answer.failed in FATAL)
+            return note("failed", said=answer.failure)
+        course.forgive()
         if not answer.digest:
-            said = answer.problem.partition("\n")[0]
-            return self._note(state, turn, request.round, "propose", "invalid", said=said)
+            return note("invalid", said=answer.problem.partition("\n")[0])
         if answer.evaluation is None or answer.digest in course.seen:
-            digest = answer.digest
-            return self._note(state, turn, request.round, "propose", "duplicate", digest=digest)
+            return note("duplicate", digest=answer.digest)
         course.seen.add(answer.digest)
         origin = Origin(self.model, turn.node, request.round, request.parent)
-        elite = Elite(answer.digest, answer.source, (answer.evaluation,), origin)
-        placement = archive.add(elite)
-        return self._note(
-            state, turn, request.round, "propose", placement.status, digest=answer.digest,
-            cell=placement.cell, fitness=answer.evaluation.fitness,
-        )  # fmt: skip
+        placement = archive.add(Elite(answer.digest, answer.source, (answer.evaluation,), origin))
+        fitness = answer.evaluation.fitness
+        return note(placement.status, digest=answer.digest, cell=placement.cell, fitness=fitness)
 
     def _absorb_closing(self, state: SearchState, turn: Turn, request: Close, answer: Closed) -> SearchNote:
         """The finalist that does best on fresh seeds is the champion; equal ones are told apart by digest."""
         course = state.course
         tested = list(zip(request.finalists, answer.evaluations, strict=True))
+        said: dict[str, Any] = {"said": "the archive is empty"}
         if tested:
             champion, evaluation = max(tested, key=lambda one: (one[1].fitness, one[0].digest))
             course.champions = [*course.champions, champion][-self.plan.most_remembered :]
-            note = self._note(
-                state, turn, request.round, "close", digest=champion.digest, fitness=evaluation.fitness,
-                cell=cell_of(self.domain.axes, evaluation.measures),
-            )  # fmt: skip
-        else:
-            note = self._note(state, turn, request.round, "close", said="the archive is empty")
+            cell = cell_of(self.domain.axes, evaluation.measures)
+            said = {"digest": champion.digest, "fitness": evaluation.fitness, "cell": cell}
         course.round += 1
         course.phase = "drain" if course.round < self.settings.rounds else "done"
-        return note
+        return self._note(state, turn, request.round, "close", **said)
 
     def _place(
         self, archive: Archive, seen: set[str], program: Program, evaluation: Evaluation
@@ -191,12 +180,6 @@ class Placer:
             return []
         origin = program.origin
         return [Placed(placement.cell, evaluation.fitness, program.digest, origin.model, origin.node)]
-
-    def _note_failure(self, state: SearchState, turn: Turn, trouble: str, *, fatal: bool) -> None:
-        state.course.failed.append(turn.number)
-        state.course.trouble = trouble
-        if fatal:
-            state.course.fatal_turn = turn.number
 
     def _note(
         self,
@@ -218,7 +201,6 @@ class Placer:
 
 
 def _evaluations(answer: SearchAnswer | None) -> int:
-    """How many programs were evaluated for this answer."""
     if isinstance(answer, Opened | Closed):
         return len(answer.evaluations)
     return int(isinstance(answer, Proposed) and answer.evaluation is not None)

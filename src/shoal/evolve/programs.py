@@ -1,8 +1,5 @@
-"""Every program that the journals of a run name: who made it, from which parent, and when.
-
-What a peer outside the run says about the origin of its champion is not used: such a program has the maker
-"peer" and no parent. No battle is played.
-"""
+"""Every program that the journals of a run name: its maker, its parent, its time. The word of a peer outside
+the run about its champion's origin is not used: such a program has the maker "peer" and no parent."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from typing import Any
 import msgspec
 
 from shoal.errors import ConfigError
-from shoal.evolve.elite import Elite
+from shoal.evolve.archive import Elite
 from shoal.evolve.history import read_run
 from shoal.evolve.placer import PEER
 from shoal.evolve.settings import EvolveSettings
@@ -23,6 +20,7 @@ from shoal.runs.records import Answered, Asked, VerdictGiven, content_of, decode
 from shoal.runs.search import (
     Cell,
     Open,
+    Origin,
     Program,
     Propose,
     Proposed,
@@ -40,9 +38,8 @@ MOST_LINES = 2000
 
 
 class Made(msgspec.Struct, frozen=True):
-    """A program of a run. `round` counts from 0, as in the journals. `made_at` is the time of its maker's
-    journal, None where nobody in the run made it; `fitness` is what its maker's node measured then, against
-    that round's opponents."""
+    """A program of a run; `round` counts from 0. `made_at` is the time of its maker's journal, None where
+    nobody in the run made it; `fitness` is its maker's finding, against the opponents of that round."""
 
     digest: str
     source: str
@@ -55,7 +52,7 @@ class Made(msgspec.Struct, frozen=True):
 
 
 class Ancestor(msgspec.Struct, frozen=True):
-    """`difference` are the lines that changed from its parent, with a sign in front; empty without one."""
+    """`difference` has the lines that changed from its parent, with a sign in front."""
 
     program: Made
     difference: list[str]
@@ -106,33 +103,23 @@ def _read_node(path: Path, node: str, model: str, made: list[Made], others: Prog
             answer: SearchAnswer = decode_payload(content.answer, _ANSWER, where)
             if isinstance(answer, Proposed) and answer.digest:
                 proposal = asked.pop(content.turn, None)
-                made.append(
-                    Made(
-                        answer.digest,
-                        answer.source,
-                        model,
-                        node,
-                        0 if proposal is None else proposal.round,
-                        None if proposal is None else proposal.parent,
-                        record.time,
-                        None if answer.evaluation is None else answer.evaluation.fitness,
-                    )
-                )
+                number, parent = (0, None) if proposal is None else (proposal.round, proposal.parent)
+                fitness = None if answer.evaluation is None else answer.evaluation.fitness
+                found = (answer.digest, answer.source, model, node)
+                made.append(Made(*found, number, parent, record.time, fitness))
         elif isinstance(content, VerdictGiven) and content.accepted:
             evidence = decode_payload(content.evidence, SearchEvidence, where)
-            others.setdefault(
-                evidence.digest, Made(evidence.digest, evidence.source, PEER, content.author, 0)
-            )
+            program = Program(evidence.digest, evidence.source, Origin(PEER, content.author))
+            others.setdefault(program.digest, _not_made(program))
 
 
-def _not_made(program: Program) -> Made:
+def _not_made(program: Program | Elite) -> Made:
     origin = program.origin
     return Made(program.digest, program.source, origin.model, origin.node, origin.round)
 
 
 def as_made(programs: Mapping[str, Made], elite: Elite) -> str:
-    """The source of an elite as its maker wrote it, with name, author and comments. A received
-    champion is kept in its plain form, so the copy in an archive may lack them."""
+    """The source as its maker wrote it: a received champion is kept in its plain form, without comments."""
     known = programs.get(elite.digest)
     return elite.source if known is None else known.source
 
@@ -159,9 +146,8 @@ def lineage_of(
     most: int = MOST_ANCESTORS,
     plain: Callable[[str], str] = lambda source: source,
 ) -> Lineage:
-    """The program and its ancestors as far as they are known, at most `most`. Ends also where two nodes made
-    each other's parents. `plain` gives the form of a source that differences are made of, so that a model's
-    habits of spacing are none."""
+    """The program and its known ancestors, at most `most`; ends where two nodes made each other's parents.
+    Differences are between `plain` sources, so that habits of spacing do not show."""
     found: list[Ancestor] = []
     seen: set[str] = set()
     program: Made | None = programs[digest]
@@ -185,9 +171,8 @@ MOST_LISTED = 40
 
 
 class CellHolder(msgspec.Struct, frozen=True):
-    """`fitness` and `measures` are against the common opponents, the same for all runs; `program.fitness` is
-    what its maker measured. `labels` are the values that the cell stands for, by measure. `seconds` is how
-    long after the beginning of the run it was made; None where nobody in the run made it."""
+    """`fitness` and `measures` are against the common opponents; `labels` are the values of the cell, by
+    measure. The program was made `seconds` after the run began; None where nobody in the run made it."""
 
     cell: Cell
     labels: dict[str, str]
@@ -220,10 +205,7 @@ def holder_of(folder: Path, cell: Cell) -> CellHolder:
             f"cell {','.join(map(str, cell))} holds nothing: of {sides} cells, counted from 0, these are "
             f"filled: {listed}"
         )
-    known = read_programs_of(run.settings, folder).get(elite.digest)
-    program = known or Made(
-        elite.digest, elite.source, elite.origin.model, elite.origin.node, elite.origin.round
-    )
+    program = read_programs_of(run.settings, folder).get(elite.digest) or _not_made(elite)
     began = min((history.events[0].time for history in run.histories if history.events), default=0.0)
     evaluation = common.evaluation(elite)
     return CellHolder(

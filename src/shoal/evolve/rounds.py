@@ -1,7 +1,4 @@
-"""The plan of a round: the opponents of candidates, the entrants of the archive, the calls that begin it.
-
-Pure functions of settings and course; nothing here depends on time, arrival order or the other nodes.
-"""
+"""The plan of a round: opponents, entrants, first calls. It does not depend on time or other nodes."""
 
 from __future__ import annotations
 
@@ -10,9 +7,8 @@ from functools import lru_cache
 from itertools import zip_longest
 
 from shoal.errors import ConfigError
-from shoal.evolve.archive import Archive
+from shoal.evolve.archive import Archive, Elite, better
 from shoal.evolve.domain import Candidate, Domain
-from shoal.evolve.elite import Elite, better
 from shoal.evolve.settings import EvolveSettings
 from shoal.evolve.state import Course
 from shoal.models import parse_spec
@@ -27,8 +23,6 @@ LEAST_REMEMBERED = 64
 
 
 class RoundPlan:
-    """How the rounds of a run are laid out for one domain."""
-
     def __init__(self, settings: EvolveSettings, domain: Domain) -> None:
         self.settings = settings
         self.domain = domain
@@ -117,11 +111,8 @@ def choose_opponents(
     history: int | None = None,
     limit: int | None = None,
 ) -> list[Candidate]:
-    """The initial opponents, then own and received champions in turn, the newest first, each program once.
-
-    `own` and `received` are given oldest first; of each at most the last `history` are considered (None:
-    all). The list has at most `limit` entries, `limit` being the domain's `opponent_limit`.
-    """
+    """The initial opponents, then own and received champions in turn, the newest first, each program once, at
+    most `limit`. `own` and `received` are given oldest first, and the last `history` of each count."""
     if history is not None and history < 0:
         raise ConfigError(f"history {history}: give 0 (no champions), a positive number, or none for all")
     chosen = {candidate.digest: candidate for candidate in initial}

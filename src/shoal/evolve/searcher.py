@@ -1,11 +1,7 @@
-"""The Red-Queen search as the five functions of a node: produce, share, gather, verify, absorb.
-
-A round takes in the champions that have arrived, opens a fresh archive with them and with own champions,
-proposes programs until the round's calls are spent, tests the best elites again on fresh seeds, and shares
-the winner. Nobody waits for anybody. With nothing received it is the search of a single node, bit for bit.
-
-A sender's claims never enter: the text is parsed here, evaluated here, and placed by that alone.
-"""
+"""The Red-Queen search as the five functions of a node. A round opens a fresh archive with own and received
+champions, proposes programs until its calls are spent, tests the best elites again on fresh seeds, and shares
+the winner. Nobody waits for anybody. With nothing received it is the search of a single node, bit for bit. A
+sender's claims never enter: the text is parsed, evaluated and placed here."""
 
 from __future__ import annotations
 
@@ -40,15 +36,11 @@ Costs = Callable[[Propose], Mapping[str, int]]
 MOST_CHAMPION_BYTES = 64 << 10
 
 
-def champion_kinds() -> Kinds:
-    return Kinds([Kind("champion", Champion, MOST_CHAMPION_BYTES, "latest")])
-
-
 class Searcher:
     """One node's search, the `index`-th of the run."""
 
     name = "evolve"
-    kinds = champion_kinds()
+    kinds = Kinds([Kind("champion", Champion, MOST_CHAMPION_BYTES, "latest")])
     request_type: Any = SearchRequest
     answer_type: Any = SearchAnswer
     evidence_type = SearchEvidence
@@ -89,7 +81,6 @@ class Searcher:
         return Proposal(self.plan.close(course, state.archive, turn.seed))
 
     def _calls_left(self, round_number: int, ledger: Ledger) -> int:
-        """Calls that this round may still begin."""
         taken = ledger.spent.get("calls", 0) + ledger.reserved.get("calls", 0)
         return self.settings.calls_until(self.index, round_number) - taken
 
@@ -135,15 +126,13 @@ class Searcher:
             )
 
     def share_again(self, state: SearchState) -> Iterable[Champion]:
-        """The newest champion."""
         for champion in state.course.champions[-1:]:
             origin = champion.origin
             yield Champion(self.domain.name, champion.source, origin.round, origin.model)
 
     def restarted(self, state: SearchState) -> SearchState:
         """Forgives the failures of the model in earlier processes."""
-        course = state.course
-        course.failed, course.fatal_turn, course.trouble = [], 0, ""
+        state.course.forgive()
         return state
 
     def gather(
@@ -154,7 +143,7 @@ class Searcher:
     def verify(
         self, state: SearchState, turn: Turn, batch: Sequence[Received[Champion]]
     ) -> Sequence[Verdict[SearchEvidence]]:
-        """Whether each is a program. How it does is found when the next round is opened."""
+        """Each must be a program. It is evaluated when the next round is opened."""
         return [self._check(received.item) for received in batch]
 
     def _check(self, champion: Champion) -> Verdict[SearchEvidence]:

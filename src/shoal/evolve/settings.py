@@ -1,9 +1,5 @@
-"""The settings of a run of `shoal evolve`, as one typed config.
-
-Defaults are those of the DEI paper, or of DRQ where DEI does not say; where ours differ, a comment says why.
-Amounts for the whole swarm (calls, tokens, dollars) are dealt out to the nodes exactly. The options of a
-domain are the domain's own.
-"""
+"""The settings of `shoal evolve`. Defaults are those of the DEI paper, or of DRQ where DEI does not say;
+where ours differ, a comment says why. Amounts for the whole swarm are dealt out to the nodes exactly."""
 
 from __future__ import annotations
 
@@ -15,13 +11,11 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 
 from shoal.errors import ConfigError
-from shoal.evolve.domain import Domain
-from shoal.evolve.registry import open_domain
+from shoal.evolve.domain import Domain, open_domain
 from shoal.models import parse_spec
 
 Sharing = Literal["both", "off", "opponents", "seeds"]
-"""The use of received champions: as opponents and as seeds of the archive, or one of the two; "off" is a
-swarm of nodes that know nothing of each other."""
+"""The use of received champions: as opponents and as seeds of the archive, or one of the two, or none."""
 
 DEFAULT_MODELS = ("builtin:bomber", "builtin:replicator", "builtin:scanner", "builtin:vampire")
 
@@ -36,8 +30,7 @@ Seconds = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One node per entry of `models`. `calls` is the total of the swarm; calls that warm up a round, repair
-    a program or repeat a failed call are among them."""
+    """One node per entry of `models`. `calls` is the total of the swarm, repairs and repetitions included."""
 
     renamed: ClassVar = {"battles": "repeats", "retest_battles": "retest_repeats", "corewar": "options"}
 
@@ -88,7 +81,7 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
             msgspec.structs.force_setattr(self, "models", (self.models,))
 
     def check(self) -> None:
-        """Refuses what can be seen to be wrong before anything is started, with the key's name."""
+        """Refuses visible mistakes before anything is started, with the key's name."""
         if not self.models:
             raise ConfigError("models: name at least one, such as builtin:bomber")
         domain = self.open_domain()
@@ -142,14 +135,13 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         return domain.first_opponents if self.opponents is None else self.opponents
 
     def settled(self) -> EvolveSettings:
-        """The same with the domain's own choices written out, so that a run's folder tells them whatever
-        becomes of the domain."""
+        """The same with the domain's own choices written out, for the folder of a run."""
         domain = self.open_domain()
         options = {**self.options, **domain.options}
         return msgspec.structs.replace(self, opponents=self.initial_opponents(domain), options=options)
 
     def node_names(self) -> list[str]:
-        """One name per model: its number and what people call the model."""
+        """One name per model: its number and its short name."""
         return [f"{number}-{_short(model)}" for number, model in enumerate(self.models, start=1)]
 
     def share_of_calls(self, index: int) -> int:
@@ -157,17 +149,14 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
     def budget_of(self, index: int) -> dict[str, int]:
         """The most that one node may spend; over all nodes exactly what the swarm may."""
-        budget = {"calls": self.share_of_calls(index)}
-        if self.tokens is not None:
-            budget["tokens"] = _dealt(self.tokens, len(self.models), index)
-        if self.dollars is not None:
-            whole = int(round(self.dollars * 1e6, 3))
-            budget["microdollars"] = _dealt(whole, len(self.models), index)
-        return budget
+        microdollars = None if self.dollars is None else int(round(self.dollars * 1e6, 3))
+        totals = {"calls": self.calls, "tokens": self.tokens, "microdollars": microdollars}
+        nodes = len(self.models)
+        return {key: _dealt(total, nodes, index) for key, total in totals.items() if total is not None}
 
     def look_ahead_of(self, index: int) -> int:
-        """Weights in the node's own process answer one call at a time. One more is asked for, so that
-        evaluations and calls overlap; others would only wait in line and use up their deadlines."""
+        """At most 2 for weights in the node's own process, which answer one call at a time: one more lets
+        evaluations and calls overlap, and others would only use up their deadlines."""
         is_local = parse_spec(self.models[index]).scheme == "local"
         return min(self.look_ahead, 2) if is_local else self.look_ahead
 

@@ -1,8 +1,5 @@
 """The state of a search: its course (plain data), the archive of the round, and the opponents of candidates.
-
-Only `Searcher.absorb` changes it. All of it can be written down and read back (`save`, `restore`), so that
-resuming a long run need not begin at its first turn.
-"""
+Only `Searcher.absorb` changes it. `save` and `restore` spare a resume the replay from the first turn."""
 
 from __future__ import annotations
 
@@ -23,9 +20,9 @@ MOST_WAITING_OF_AUTHOR = 8
 
 
 class Course(msgspec.Struct):
-    """The plain part of the state. `turn` is the newest one that was absorbed; `seen` are the programs that
-    were evaluated in this round; `failed` are the turns in a row whose model failed, `fatal_turn` is the last
-    failure that trying again does not mend, and `trouble` its message."""
+    """The plain part of the state. `turn` is the newest one that was absorbed; `seen` are the programs
+    evaluated in this round; `failed` are the turns in a row whose model failed, `trouble` is the last
+    message, and `fatal_turn` the last failure that trying again does not mend."""
 
     round: int = 0
     phase: Phase = "drain"
@@ -42,9 +39,16 @@ class Course(msgspec.Struct):
     trouble: str = ""
     last: SearchNote | None = None
 
+    def fail(self, turn: int, trouble: str, *, fatal: bool = False) -> None:
+        self.failed.append(turn)
+        self.trouble = trouble
+        self.fatal_turn = turn if fatal else self.fatal_turn
+
+    def forgive(self) -> None:
+        self.failed, self.fatal_turn, self.trouble = [], 0, ""
+
     def take_in(self, migrant: Migrant) -> None:
-        """Keeps a migrant for the next round, within bounds; which ones stay does not depend on their order
-        of arrival."""
+        """Keeps a migrant for the next round, within bounds that do not depend on the order of arrival."""
         if migrant not in self.waiting:
             self.waiting = sorted([*self.waiting, migrant], key=lambda one: one.order)
         own = [one for one in self.waiting if one.author == migrant.author]

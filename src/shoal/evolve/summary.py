@@ -1,17 +1,16 @@
-"""A run in numbers, from its folder alone; works on runs that are not finished.
-
-Two merged archives are shown side by side. *Raw* is the paper's: the greatest fitness of each cell as its
-node measured it, although nodes meet different opponents and fitness grows with their number. *Common* is
-without that confound: every elite, fitness and measures alike, is evaluated anew against one opponent set
-that is the same for all runs. Both are made of the archives of each node's last complete round.
-"""
+"""A run in numbers, from its folder alone, finished or not. Two merged archives stand side by side, of each
+node's last complete round. *Raw* is the paper's: the greatest fitness of each cell as its node measured it,
+although fitness grows with the number of opponents. *Common* evaluates every elite anew against one opponent
+set that is the same for all runs."""
 
 from __future__ import annotations
 
 import heapq
 import math
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -20,7 +19,7 @@ from shoal.evolve.archive import Archive
 from shoal.evolve.common import fight_held_out, merge_in_common, read_programs
 from shoal.evolve.domain import Domain
 from shoal.evolve.history import Event, NodeHistory, read_run
-from shoal.evolve.metrics import Contribution, Fill, contributions, coverage, merge_raw, qd_score
+from shoal.evolve.metrics import Contribution, contributions, coverage, merge_raw, qd_score
 from shoal.evolve.programs import as_made, read_programs_of
 from shoal.evolve.rounds import STARTER
 from shoal.evolve.settings import EvolveSettings
@@ -38,14 +37,13 @@ from shoal.runs.search import (
 )
 
 MOST_POINTS = 100
+COUNTED = {field.name for field in fields(NodeHistory)} & {*SearchNodeSummary.__struct_fields__}
 STARTERS = "the starter set"
-NOTHING = Contribution(0, 0, 0, 0)
 
 
 @reads_run
 def summarise(folder: Path, held_out: Path | None = None) -> SearchSummary:
-    """The run in `folder`. `held_out` is a folder with programs that its best one is fought against; without
-    it those of the settings, or the domain's starters."""
+    """The run in `folder`. Its best program meets `held_out`, else the settings' programs, else starters."""
     run = read_run(folder)
     settings, domain, histories, common = run.settings, run.domain, run.histories, run.common
     raw = merge_raw(run.archives or [common])
@@ -53,30 +51,20 @@ def summarise(folder: Path, held_out: Path | None = None) -> SearchSummary:
     cells_raw, cells_common = cells_of(raw, makers), cells_of(common, makers)
     best = common.best
     events = list(heapq.merge(*(history.events for history in histories), key=lambda event: event.time))
-    spent = {
-        measure: sum(history.spent.get(measure, 0) for history in histories)
-        for measure in ("calls", "tokens", "microdollars")
-    }
     return SearchSummary(
+        **_numbers(raw, common),
         finished=all(history.done for history in histories),
-        coverage=coverage(raw),
         cells=len(raw),
-        capacity=raw.capacity,
-        qd_score=qd_score(raw),
-        qd_score_common=qd_score(common),
-        coverage_common=coverage(common),
         best=max((cell.fitness for cell in cells_raw), default=0.0),
-        best_common=0.0 if best is None else common.fitness(best),
         best_source="" if best is None else as_made(read_programs_of(settings, folder), best),
         best_model="" if best is None else _maker(makers, best.digest, best.origin.model)[0],
-        calls=spent["calls"],
-        tokens=spent["tokens"],
-        microdollars=spent["microdollars"] if _is_priced(settings) else None,
+        calls=_spent(histories, "calls"),
+        tokens=_spent(histories, "tokens"),
+        microdollars=_spent(histories, "microdollars") if _is_priced(settings) else None,
         simulations=sum(history.plays for history in histories),
         shared_bytes=sum(history.shared_bytes for history in histories),
         nodes=[_node(history) for history in histories],
         models=_models(settings, histories, events, makers),
-        axes=list(domain.axes),
         cells_raw=cells_raw,
         cells_common=cells_common,
         curve=_curve(events, raw.capacity),
@@ -86,9 +74,27 @@ def summarise(folder: Path, held_out: Path | None = None) -> SearchSummary:
     )
 
 
+def _numbers(raw: Archive, common: Archive) -> dict[str, Any]:
+    """The two merged archives in numbers, for runs and for merges of runs."""
+    best = common.best
+    return {
+        "capacity": common.capacity,
+        "coverage": coverage(raw),
+        "qd_score": qd_score(raw),
+        "coverage_common": coverage(common),
+        "qd_score_common": qd_score(common),
+        "best_common": 0.0 if best is None else common.fitness(best),
+        "axes": list(common.axes),
+    }
+
+
+def _spent(histories: Sequence[NodeHistory], measure: str) -> int:
+    return sum(history.spent.get(measure, 0) for history in histories)
+
+
 Makers = dict[str, tuple[str, str]]
-"""Digest → model and node that first proposed the program in this run. What a peer says about the origin of
-its champion is only used for programs that nobody here made."""
+"""Digest → model and node that first proposed the program in this run. A peer's word about the origin of its
+champion is only used for programs that nobody here made."""
 
 
 def makers_of(histories: Sequence[NodeHistory]) -> Makers:
@@ -108,37 +114,20 @@ def _maker(makers: Makers, digest: str, model: str, node: str = "") -> tuple[str
 
 
 def cells_of(archive: Archive, makers: Makers) -> list[Placed]:
-    return [
-        Placed(
-            cell,
-            archive.fitness(elite),
-            elite.digest,
-            *_maker(makers, elite.digest, elite.origin.model, elite.origin.node),
-        )
-        for cell, elite in archive.items()
-    ]
+    found = []
+    for cell, elite in archive.items():
+        maker = _maker(makers, elite.digest, elite.origin.model, elite.origin.node)
+        found.append(Placed(cell, archive.fitness(elite), elite.digest, *maker))
+    return found
 
 
 def _node(history: NodeHistory) -> SearchNodeSummary:
     return SearchNodeSummary(
-        name=history.name,
-        model=history.model,
-        calls=history.spent.get("calls", 0),
-        tokens=history.spent.get("tokens", 0),
-        proposals=history.proposals,
-        valid=history.valid,
-        duplicates=history.duplicates,
-        timeouts=history.timeouts,
-        accepted=history.accepted,
-        champions_received=history.received,
+        **{name: getattr(history, name) for name in COUNTED},
+        calls=_spent([history], "calls"),
+        tokens=_spent([history], "tokens"),
         cells=0 if history.archive is None else len(history.archive),
         rounds=history.state.course.round,
-        niche_novelty=history.novelty,
-        ended=history.ended,
-        repaired=history.repaired,
-        held_to_grammar=history.held_to_grammar,
-        failed=history.failed,
-        last_failure=history.last_failure,
     )
 
 
@@ -150,24 +139,15 @@ def _models(
         for placed in event.fills:
             model, _ = _maker(makers, placed.digest, placed.model)
             if model != STARTER:
-                fills.append(Fill(placed.cell, model, placed.digest))
+                fills.append((placed.cell, model))
     shares = contributions(fills)
     found = []
     for model in dict.fromkeys(settings.models):
         of_model = [history for history in histories if history.model == model]
         answered = sum(history.proposals for history in of_model)
-        share = shares.get(model, NOTHING)
-        found.append(
-            ModelSummary(
-                model=model,
-                calls=sum(history.spent.get("calls", 0) for history in of_model),
-                tokens=sum(history.spent.get("tokens", 0) for history in of_model),
-                valid_rate=sum(history.valid for history in of_model) / answered if answered else None,
-                first_cells=share.first,
-                last_cells=share.last,
-                unique_cells=share.unique,
-            )
-        )
+        rate = sum(history.valid for history in of_model) / answered if answered else None
+        calls, tokens = _spent(of_model, "calls"), _spent(of_model, "tokens")
+        found.append(ModelSummary(model, calls, tokens, rate, *shares.get(model, Contribution())))
     return found
 
 
@@ -230,9 +210,8 @@ class Merged(msgspec.Struct, frozen=True):
 
 
 def merge_runs(folders: Sequence[Path], out: Path | None = None) -> Merged:
-    """Merges the archives of runs with the same domain and rules. With `out`, a folder is made there with
-    archive.json, merged.json, and the program of each cell in a file of its own. A run that is named twice
-    is taken once."""
+    """Merges the archives of runs with the same domain and rules, each run once. A folder `out` is made with
+    archive.json, merged.json, and the program of each cell in a file of its own."""
     if not folders:
         raise ConfigError("name one or more run folders to merge")
     folders = list({folder.resolve(): folder for folder in reversed(folders)}.values())[::-1]
@@ -252,19 +231,12 @@ def merge_runs(folders: Sequence[Path], out: Path | None = None) -> Merged:
     if not archives:
         raise RunError(f"{folders[0]}: no node has opened a round yet, so there is nothing to merge.")
     raw, common = merge_raw(archives), merge_in_common(domain, archives)
-    best = common.best
     merged = Merged(
+        **_numbers(raw, common),
         runs=[str(folder) for folder in folders],
         archives=len(archives),
         cells=len(common),
-        capacity=common.capacity,
-        coverage=coverage(raw),
-        qd_score=qd_score(raw),
-        coverage_common=coverage(common),
-        qd_score_common=qd_score(common),
-        best_common=0.0 if best is None else common.fitness(best),
-        best_source="" if best is None else best.source,
-        axes=list(common.axes),
+        best_source="" if common.best is None else common.best.source,
         cells_common=cells_of(common, makers),
     )
     if out is not None:

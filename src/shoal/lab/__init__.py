@@ -1,7 +1,5 @@
-"""Experiments: arms × seeds, done side by side, resumed where they were left, told with intervals.
-
-These names know nothing of what an arm does. `lab.compare` and `lab.findings` are the comparison of searches.
-"""
+"""Experiments: arms × seeds, done side by side, resumed where they were left, told with intervals. `compare`
+is about searches, `sweep` about training swarms; the others know nothing of what an arm does."""
 
 from shoal.lazy import lazily
 

@@ -1,14 +1,13 @@
 """An experiment: named arms × seeds, one folder, finished run by run.
 
-    experiment.json             what was asked for: arms with their settings, seeds; written first
+    experiment.json             the plan: arms with their settings, seeds; written first
     sessions.json               when and with what the command ran
     runs/<arm>/<seed>/          the folder of one run, filled by the arm's task
-    outcomes/<arm>/<seed>.json  what that run came to; there once the run has finished
-    failures/<arm>/<seed>.txt   why it last failed; it is tried again the next time
+    outcomes/<arm>/<seed>.json  the result of a finished run
+    failures/<arm>/<seed>.txt   the reason of the last failure; the run is tried again the next time
     .owner                      locked by the process that runs it
 
-Every file is whole or not there, so a kill at any moment costs nothing but the time of the runs under way.
-Nothing here knows what an arm does.
+Every file is whole or not there, so a kill at any moment costs only the time of the runs under way.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ import msgspec
 from shoal.errors import ConfigError, RunError
 from shoal.files import write_whole
 from shoal.runs.folder import versions
-from shoal.runs.lock import claim, release
-from shoal.runs.results import EXPERIMENT, Failure, Session
+from shoal.runs.lock import Owner, claim, release
+from shoal.runs.results import EXPERIMENT, Failure, Session, read_json, write_json
 
 SESSIONS = "sessions.json"
 FORMAT = "shoal.experiment"
@@ -44,7 +43,7 @@ class Arm(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What is compared. `common` holds what every run depends on beside its arm's settings."""
+    """The arms and seeds. All runs depend on `common` beside their arm's settings."""
 
     title: str
     arms: tuple[Arm, ...]
@@ -73,7 +72,7 @@ class Trial(msgspec.Struct, frozen=True):
 
 
 class TrialResult(msgspec.Struct, frozen=True):
-    """What a run came to: `seconds` of work in the session that finished it, and the task's own result."""
+    """The result of a run, and the `seconds` of work in the session that finished it."""
 
     seconds: float
     result: msgspec.Raw
@@ -85,24 +84,21 @@ class _Manifest(msgspec.Struct, frozen=True):
     version: int = VERSION
 
 
-class Experiment:
+class Experiment(Owner):
     """Made by `begin`, which owns the folder until `close`, or by `look` for reading only."""
 
     def __init__(self, path: Path, plan: Plan, lock: int | None) -> None:
         self.path = path
         self.plan = plan
-        self._lock = lock
+        self._owned = lock
         self._session: Session | None = None
         self._began = time.monotonic()
         self._earlier = _read_sessions(path)
 
     @classmethod
     def begin(cls, path: Path, plan: Plan) -> Experiment:
-        """Starts the experiment at `path`, or goes on with it.
-
-        An experiment that is there already must be the same one; more arms and more seeds may be added to
-        it, since each run stands for itself. RunError names the first thing that differs.
-        """
+        """Starts the experiment at `path`, or goes on with it. More arms and seeds may be added to one that
+        is there; RunError names the first other thing that differs."""
         path = path.absolute()
         if not (path / EXPERIMENT).is_file() and path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise RunError(f"{path}: this is not empty and not an experiment. Name a new folder.")
@@ -115,8 +111,7 @@ class Experiment:
         try:
             if (path / EXPERIMENT).is_file():
                 _refuse_other(path, _read_plan(path), plan)
-            content = msgspec.json.format(msgspec.json.encode(_Manifest(plan)), indent=1)
-            write_whole(path / EXPERIMENT, content + b"\n")
+            write_json(path / EXPERIMENT, _Manifest(plan))
         except BaseException:
             release(lock)
             raise
@@ -130,14 +125,9 @@ class Experiment:
 
     def trials(self) -> list[Trial]:
         """All of them, seed by seed, so that a half-done experiment has all arms of its first seeds."""
+        runs, common = self.path / "runs", self.plan.common
         return [
-            Trial(
-                arm.name,
-                seed,
-                arm.settings,
-                self.plan.common,
-                str(self.path / "runs" / arm.name / str(seed)),
-            )
+            Trial(arm.name, seed, arm.settings, common, str(runs / arm.name / str(seed)))
             for seed in self.plan.seeds
             for arm in self.plan.arms
         ]
@@ -158,12 +148,10 @@ class Experiment:
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError) as error:
-            raise RunError(
-                f"{path}: cannot be read: {error}. Delete it, and the run is done again."
-            ) from error
+            remedy = "Delete it, and the run is done again."
+            raise RunError(f"{path}: cannot be read: {error}. {remedy}") from error
 
     def record(self, trial: Trial, result: bytes, seconds: float) -> None:
-        """Keeps the result, JSON, of a finished run."""
         outcome = TrialResult(round(seconds, 3), msgspec.Raw(result))
         write_whole(self.outcome_path(trial.arm, trial.seed), msgspec.json.encode(outcome) + b"\n")
         self.failure_path(trial.arm, trial.seed).unlink(missing_ok=True)
@@ -173,7 +161,7 @@ class Experiment:
         write_whole(self.failure_path(trial.arm, trial.seed), kept + b"\n")
 
     def failures(self) -> list[Failure]:
-        """The runs whose last attempt failed; the first line of what is kept says why."""
+        """The runs whose last attempt failed, with the first line of the message."""
         found = []
         for trial in self.unfinished():
             path = self.failure_path(trial.arm, trial.seed)
@@ -189,37 +177,19 @@ class Experiment:
         self.mark_time()
 
     def mark_time(self, every: float = 0.0) -> None:
-        """Writes down how long this session has lasted, unless that was done within the last `every` seconds.
-        A kill loses only what came after."""
+        """Writes down how long this session has lasted, at most once in `every` seconds."""
         seconds = round(time.monotonic() - self._began, 1)
         if self._session is not None and seconds >= self._session.seconds + every:
             self._session = msgspec.structs.replace(self._session, seconds=seconds)
-            content = msgspec.json.format(msgspec.json.encode(self.sessions()), indent=1)
-            write_whole(self.path / SESSIONS, content + b"\n")
+            write_json(self.path / SESSIONS, self.sessions())
 
     def sessions(self) -> list[Session]:
         return [*self._earlier, *([self._session] if self._session else [])]
 
-    def close(self) -> None:
-        if self._lock is not None:
-            release(self._lock)
-            self._lock = None
-
-    def __enter__(self) -> Experiment:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
 
 def _read_plan(path: Path) -> Plan:
     file = path / EXPERIMENT
-    try:
-        manifest = msgspec.json.decode(file.read_bytes(), type=_Manifest)
-    except OSError as error:
-        raise RunError(f"{file}: cannot be read: {error.strerror}.") from error
-    except msgspec.DecodeError as error:
-        raise RunError(f"{file}: this is not an experiment: {error}.") from error
+    manifest = read_json(file, _Manifest, "this is not an experiment")
     if (manifest.format, manifest.version) != (FORMAT, VERSION):
         raise RunError(
             f"{file}: this is {manifest.format} version {manifest.version}; this release goes on with "
@@ -238,22 +208,19 @@ def _read_sessions(path: Path) -> list[Session]:
 
 
 def _refuse_other(path: Path, there: Plan, wanted: Plan) -> None:
-    """RunError unless `wanted` is what is `there`, or more of it."""
+    """RunError unless `wanted` is the plan that is `there`, or more of it."""
     # Through JSON, so that a tuple and a list, or 1 and 1.0, do not count as different.
     there, wanted = (msgspec.json.decode(msgspec.json.encode(plan), type=Plan) for plan in (there, wanted))
     now = {arm.name: arm.settings for arm in wanted.arms}
-    difference = _first_difference(there.common, wanted.common)
+    differences = [_first_difference(there.common, wanted.common)]
     for arm in there.arms:
-        if difference:
-            break
         if arm.name not in now:
-            difference = f"it has an arm {arm.name} that is not asked for"
+            differences.append(f"it has an arm {arm.name} that is not asked for")
         elif found := _first_difference(arm.settings, now[arm.name]):
-            difference = f"{found} (arm {arm.name})"
+            differences.append(f"{found} (arm {arm.name})")
     left_out = [seed for seed in there.seeds if seed not in wanted.seeds]
-    if not difference and left_out:
-        difference = f"it has seed {left_out[0]} that is not asked for"
-    if difference:
+    differences += [f"it has seed {seed} that is not asked for" for seed in left_out]
+    if difference := next(filter(None, differences), ""):
         raise RunError(
             f"{path}: there is another experiment here: {difference}. "
             "Give the same settings to go on with it, or name a new folder."

@@ -1,15 +1,13 @@
-"""Doing an experiment's runs side by side, each in a process of its own.
-
-A run that has an outcome is not done again; one that was interrupted is given its folder again and goes on
-from there. A run that fails is recorded and the others go on. When asked to stop, the runs under way are
-asked to stop too. However this process ends, its children end with it.
-"""
+"""Doing an experiment's runs side by side, each in a process of its own. A run that has an outcome is not
+done again, one that was interrupted goes on in its folder, and one that fails is recorded while the others go
+on. However this process ends, its children end with it."""
 
 from __future__ import annotations
 
 import math
 import multiprocessing
 import os
+import shutil
 import signal
 import threading
 import time
@@ -24,15 +22,17 @@ from pathlib import Path
 
 import msgspec
 
-from shoal.errors import ShoalError
+from shoal.applications import APPLICATIONS
+from shoal.errors import RunError, ShoalError
 from shoal.lab.experiment import Experiment, Trial
 from shoal.node.drive import Stop
+from shoal.node.running import run_crew
 
 Advance = Callable[[float], None]
 Task = Callable[[Trial, Stop, Advance], bytes | None]
 """Does a run in `trial.folder`, from its beginning or from where it was left, and gives its result as JSON;
-None if it was asked to stop before. It calls `advance` now and then with the share that is done, 0 to 1.
-It is a function of a module, since another process has to find it."""
+None if it was stopped. `advance` hears now and then of the share that is done, 0 to 1. Another process has to
+find it, so it is a function of a module."""
 
 LONGEST_WAIT = 0.2
 SECONDS_BETWEEN_ADVANCES = 0.5
@@ -41,9 +41,8 @@ SECONDS_BETWEEN_MARKS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where the experiment stands. `ended` names the run that has just ended, if this is why it is told;
-    `failed` is why it failed, and `stopped` says that it was asked to end before it was done. `seconds_left`
-    is None until there is something to go by."""
+    """The state of the experiment, told now and then and when a run has `ended`: because it `failed`, was
+    `stopped`, or is done. `seconds_left` is None until there is something to go by."""
 
     finished: int
     total: int
@@ -121,8 +120,6 @@ def run_trials(
 
 
 class _Pace:
-    """How far it is, and from the work of this session alone, how long it will take."""
-
     def __init__(self, total: int, finished: int) -> None:
         self.total = total
         self.finished = finished
@@ -176,8 +173,7 @@ def _listen(receiving: Connection, one: _Running) -> bool:
 
 
 def _conclude(experiment: Experiment, one: _Running, asked_to_stop: bool) -> bool:
-    """Whether the run has an outcome. The failure of one that has none, and was not asked to stop, is
-    recorded."""
+    """Whether the run has an outcome. Records a failure unless it was asked to stop."""
     one.process.join()
     if experiment.outcome_path(one.trial.arm, one.trial.seed).is_file():
         one.failed = ""
@@ -222,3 +218,24 @@ def _end_with_parent() -> None:
     if parent is not None:
         connection.wait([parent.sentinel])
         os._exit(1)  # as a kill would; the run's own files are made for that
+
+
+def run_arm(trial: Trial, stop: Stop, advance: Advance) -> bytes | None:
+    """The task of an arm: one run, all its nodes in this process, in virtual time; the result is its summary.
+    An interrupted run that costs nothing is done anew, so that an interruption never changes a result. One
+    that is paid for goes on from where it was: calls without a recorded answer are lost."""
+    application = APPLICATIONS[trial.settings["application"]]
+    crew_type = application.load("crew")
+    settings = msgspec.convert({**trial.settings, "seed": trial.seed}, crew_type.settings_type)
+    crew, folder = crew_type(settings), Path(trial.folder)
+    if crew.is_free and folder.exists():
+        shutil.rmtree(folder)
+
+    reason = run_crew(
+        crew, folder, in_process=True, stop=stop, progress=lambda one: advance(one.done / one.total)
+    )
+    if reason == "finished":
+        return msgspec.json.encode(application.load("summarise")(folder))
+    if stop.requested:
+        return None
+    raise RunError(f"{folder}: the run ended before all its {crew.unit} were done: {reason}")

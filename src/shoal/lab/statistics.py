@@ -1,11 +1,9 @@
-"""What can be said about arms from a few seeds: pure functions, the same numbers for the same arguments.
-
-The interval is the *expanded* percentile bootstrap (Hesterberg, "What Teachers Should Know About the
-Bootstrap", 2015, section 5.3): the plain one is too narrow for few runs, because it takes the spread of the
-sample for that of the population and the normal curve for Student's. Its percentiles are moved outwards so
-that it would be Student's interval if the resampled means were normal. What it still cannot do is reach
-beyond the least and the greatest value seen, so fewer than `FEWEST_RUNS` runs never support a claim.
-"""
+"""Claims about arms from a few seeds: the same numbers for the same arguments. The interval is the *expanded*
+percentile bootstrap (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015, section 5.3): the
+plain one is too narrow for few runs, because it takes the spread of the sample for that of the population and
+the normal curve for Student's. Its percentiles are moved outwards so that it would be Student's interval if
+the resampled means were normal. It cannot reach beyond the least and the greatest value seen, so fewer than
+`FEWEST_RUNS` runs never support a claim."""
 
 from __future__ import annotations
 
@@ -64,7 +62,7 @@ def superiority(ours: Sequence[float], theirs: Sequence[float]) -> float:
 
 
 def verdict(difference: Estimate) -> Verdict:
-    """What an interval of a difference allows to say."""
+    """The claim that the interval of a difference allows."""
     if difference.runs < FEWEST_RUNS or difference.low is None or difference.high is None:
         return "too few seeds"
     if difference.low > 0:

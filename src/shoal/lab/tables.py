@@ -1,20 +1,28 @@
-"""From the values of runs to what is told: rows with intervals, paired differences, sentences, curves.
-
-Pure functions over numbers by seed; nothing here knows what was measured. A value that a run does not have is
-absent, and a row is made of the seeds that all of its parts have.
-"""
+"""From values by seed to rows with intervals, paired differences, sentences and curves. A value that a run
+does not have is absent, and a row is made of the seeds that all of its parts have."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from shoal.lab.experiment import Experiment, Plan
 from shoal.lab.statistics import FEWEST_RUNS, estimate, paired_difference, superiority, verdict
-from shoal.runs.results import ArmResults, Curve, Difference, Estimate, Group, Metric, RunValues
+from shoal.runs.results import (
+    ArmResults,
+    Chart,
+    Curve,
+    Difference,
+    Estimate,
+    Made,
+    Metric,
+    Results,
+    RunValues,
+)
 
 BySeed = Mapping[int, float]
 MOST_CURVE_POINTS = 60
@@ -27,7 +35,6 @@ def values_of(arm: ArmResults, metric: str) -> BySeed:
 
 
 def estimates_of(values: Mapping[str, BySeed]) -> dict[str, Estimate]:
-    """The estimate of each metric that has values."""
     return {metric: estimate(list(seeds.values())) for metric, seeds in values.items() if seeds}
 
 
@@ -49,23 +56,6 @@ def best_of(arms: Sequence[ArmResults], metric: Metric) -> ArmResults | None:
     return max(ranked, key=lambda arm: sign * arm.estimates[metric.name].value)
 
 
-def mean_group(name: str, title: str, arms: Sequence[ArmResults], metrics: Sequence[Metric]) -> Group:
-    rows = {metric.name: mean_of([values_of(arm, metric.name) for arm in arms]) for metric in metrics}
-    return Group(name, title, estimates_of(rows))
-
-
-def best_group(name: str, title: str, arms: Sequence[ArmResults], metrics: Sequence[Metric]) -> Group:
-    """For each metric that has a better side, the arm that is best by it."""
-    chosen = {metric.name: best_of(arms, metric) for metric in metrics if metric.better}
-    found = {metric: arm for metric, arm in chosen.items() if arm is not None}
-    return Group(
-        name,
-        title,
-        {metric: arm.estimates[metric] for metric, arm in found.items()},
-        {metric: arm.name for metric, arm in found.items()},
-    )
-
-
 def difference(metric: str, ours: str, our: BySeed, against: str, their: BySeed) -> Difference | None:
     """Ours less theirs over the seeds that both have; None without any."""
     seeds = [seed for seed in our if seed in their]
@@ -76,24 +66,43 @@ def difference(metric: str, ours: str, our: BySeed, against: str, their: BySeed)
     return Difference(metric, ours, against, found, superiority(one, other), verdict(found))
 
 
+class Comparison(NamedTuple):
+    """Two rows by their titles, and for each metric the values of both."""
+
+    ours: str
+    against: str
+    values: Mapping[str, tuple[BySeed, BySeed]]
+
+
+def compare(
+    comparisons: Iterable[Comparison], metrics: Sequence[Metric]
+) -> tuple[list[Difference], list[str]]:
+    """The differences, and a sentence for each comparison; one for all where all have too few seeds."""
+    by_name = {metric.name: metric for metric in metrics}
+    found: list[Difference] = []
+    sentences = []
+    for ours, against, values in comparisons:
+        compared = [difference(name, ours, one, against, other) for name, (one, other) in values.items()]
+        if told := [one for one in compared if one is not None]:
+            found += told
+            sentences.append(sentence(ours, against, told, by_name))
+    if found and all(one.verdict == "too few seeds" for one in found):
+        sentences = [too_few(found)]
+    return found, sentences
+
+
 def sentence(
     ours: str, against: str, differences: Sequence[Difference], metrics: Mapping[str, Metric]
 ) -> str:
-    """What these differences of ours and one other allow to say, better things first. Where neither side is
-    better it is only said that ours is greater or less."""
+    """The claims that these differences allow, better things first, then those without a better side."""
     if any(one.verdict == "too few seeds" for one in differences):
         return f"{ours} against {against}: {too_few(differences)}"
     words = ("better", "worse", "greater", "less", "no difference can be shown")
     parts: dict[str, list[str]] = {word: [] for word in words}
     for one in differences:
         metric = metrics[one.metric]
-        if one.verdict in ("greater", "less"):
-            word = one.verdict
-            if metric.better:
-                word = "better" if one.verdict == metric.better else "worse"
-            parts[word].append(f"{metric.title} ({in_words(one.difference, metric)})")
-        else:
-            parts[one.verdict].append(metric.title)
+        shown = f" ({in_words(one.difference, metric)})" if one.is_shown else ""
+        parts[one.judgement(metric) or one.verdict].append(metric.title + shown)
     said = [f"{word} in {', '.join(named)}" for word, named in parts.items() if named]
     return f"{ours} against {against}: {'; '.join(said)}."
 
@@ -169,70 +178,76 @@ class Measure(NamedTuple, Generic[SummaryOf]):
 
 
 def outcome(
-    name: str,
-    title: str,
-    of: Callable[[Any], float | None],
-    meaning: str,
-    unit: str = "",
-    digits: int = 2,
-    better: str = "greater",
+    name: str, title: str, of: Callable[[Any], float | None], meaning: str, **more: Any
 ) -> Measure[Any]:
-    """A result of a run."""
-    return Measure(Metric(name, title, meaning, unit, digits, better, "outcome"), of)
+    """A result of a run, better if greater unless `more`, fields of `Metric`, says otherwise."""
+    return Measure(Metric(name, title, meaning, **{"better": "greater", **more}), of)
 
 
 def effort(
-    name: str,
-    title: str,
-    of: Callable[[Any], float | None],
-    meaning: str,
-    unit: str = "",
-    digits: int = 0,
-    better: str = "",
+    name: str, title: str, of: Callable[[Any], float | None], meaning: str, **more: Any
 ) -> Measure[Any]:
-    """A cost of a run."""
-    return Measure(Metric(name, title, meaning, unit, digits, better, "effort"), of)
+    """A cost of a run, in whole numbers unless `more` says otherwise."""
+    return Measure(Metric(name, title, meaning, kind="effort", **{"digits": 0, **more}), of)
 
 
-def present(
-    measures: Iterable[Measure[SummaryOf]], summaries: Summaries[SummaryOf]
-) -> list[Measure[SummaryOf]]:
-    """Those that some run has."""
-    runs = [summary for by_seed in summaries.values() for summary in by_seed.values()]
-    return [one for one in measures if any(one.of(summary) is not None for summary in runs)]
+@dataclass(frozen=True)
+class Finished(Generic[SummaryOf]):
+    """The finished runs, `seconds` of work, with the metrics that some of them have."""
+
+    experiment: Experiment
+    summaries: Summaries[SummaryOf]
+    seconds: float
+    metrics: list[Metric]
+    arms: list[ArmResults]
+
+    def results(
+        self, comparisons: Iterable[Comparison], charts: Iterable[Chart], curves: list[Curve], **more: Any
+    ) -> Results:
+        """The results, with `more` of their fields. Charts without a curve are left out."""
+        plan, drawn = self.experiment.plan, {one.chart for one in curves}
+        differences, sentences = compare(comparisons, self.metrics)
+        return Results(
+            title=plan.title,
+            seeds=list(plan.seeds),
+            settings=common_settings(plan),
+            metrics=self.metrics,
+            arms=self.arms,
+            differences=differences,
+            sentences=sentences,
+            charts=[chart for chart in charts if chart.name in drawn],
+            curves=curves,
+            failures=self.experiment.failures(),
+            missing=len(self.experiment.unfinished()),
+            made=Made(self.experiment.sessions(), self.seconds),
+            **more,
+        )
 
 
-def read_summaries(
-    experiment: Experiment, kind: type[SummaryOf]
-) -> tuple[dict[str, dict[int, SummaryOf]], float]:
-    """The summaries of the finished runs, and the seconds of work that are in them."""
+def read_finished(
+    experiment: Experiment, kind: type[SummaryOf], measures: Iterable[Measure[SummaryOf]]
+) -> Finished[SummaryOf]:
     summaries: dict[str, dict[int, SummaryOf]] = {arm.name: {} for arm in experiment.plan.arms}
     seconds = 0.0
     for trial in experiment.trials():
         if found := experiment.outcome(trial.arm, trial.seed):
             summaries[trial.arm][trial.seed] = msgspec.json.decode(found.result, type=kind)
             seconds += found.seconds
-    return summaries, round(seconds, 1)
-
-
-def arm_results(
-    plan: Plan, summaries: Summaries[SummaryOf], measures: Sequence[Measure[SummaryOf]]
-) -> list[ArmResults]:
-    """Every arm of the plan, with the values of its runs and their estimates."""
+    runs = [summary for by_seed in summaries.values() for summary in by_seed.values()]
+    present = [one for one in measures if any(one.of(summary) is not None for summary in runs)]
     arms = []
-    for arm in plan.arms:
-        runs = [
-            RunValues(seed, {one.metric.name: one.of(summary) for one in measures})
+    for arm in experiment.plan.arms:
+        values = [
+            RunValues(seed, {one.metric.name: one.of(summary) for one in present})
             for seed, summary in summaries[arm.name].items()
         ]
-        bare = ArmResults(arm.name, arm.title, arm.family, runs, {})
-        values = {one.metric.name: values_of(bare, one.metric.name) for one in measures}
-        arms.append(msgspec.structs.replace(bare, estimates=estimates_of(values)))
-    return arms
+        bare = ArmResults(arm.name, arm.title, arm.family, values, {})
+        by_metric = {one.metric.name: values_of(bare, one.metric.name) for one in present}
+        arms.append(msgspec.structs.replace(bare, estimates=estimates_of(by_metric)))
+    return Finished(experiment, summaries, round(seconds, 1), [one.metric for one in present], arms)
 
 
 def common_settings(plan: Plan) -> dict[str, Any]:
-    """The settings that are the same in all arms."""
     return {
         key: value
         for key, value in plan.arms[0].settings.items()

@@ -1,5 +1,4 @@
-"""The one loop, produce → share → gather → verify → absorb, and what drives it. Knows verbs, not
-applications."""
+"""The one loop, produce → share → gather → verify → absorb, and its drivers. Knows verbs, no applications."""
 
 from shoal.lazy import lazily
 

@@ -1,16 +1,12 @@
-"""An application's part of the loop: its state and five functions, `produce`, `share`, `gather`, `verify`,
-`absorb`.
-
-The loop calls them; it knows verbs and no application. An application may rely on these rules, and must keep
-them:
+"""An application's part of the loop: its state and the functions `produce`, `share`, `gather`, `verify`,
+`absorb`. It may rely on these rules, and must keep them:
 
 - `produce`, `share` and `verify` read the state. Only `gather` and `absorb` change it.
 - State is a fold over the journal. On resume, `gather` and `absorb` are called again, in the same order with
   the same values; `produce`, `share` and `verify` are not, because their results are in the journal. So
   `gather` and `absorb` depend on nothing but their arguments: time is `turn.now`, randomness is
   `turn.random(purpose)`, and a verdict is the only way from `verify` to `gather` and `absorb`.
-- Requests, answers and evidence always come back out of their journal form, live as on resume. They are
-  anything that msgspec can write as JSON and read back as the declared type.
+- Requests, answers and evidence always come back out of their journal form, JSON, live as on resume.
 - A sender's claims are in `received.item`. The loop gives them no meaning; `verify` decides.
 """
 
@@ -18,7 +14,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
@@ -37,27 +32,22 @@ Evidence = TypeVar("Evidence")
 StateIn = TypeVar("StateIn", contravariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal(Generic[Request]):
-    """A request for the outside, and the most that it may cost, e.g. {"calls": 3, "tokens": 900}.
-
-    `first` is the part that counts as spent once the request is asked; the outside tells of each further part
-    before it spends it (`Call.spend`). None: all of it."""
+class Proposal(msgspec.Struct, Generic[Request], frozen=True):
+    """A request for the outside, and the most that it may cost, e.g. {"calls": 3, "tokens": 900}. The part
+    `first` (None: all) is spent once the request is asked; `Call.spend` tells of each further part before."""
 
     request: Request
-    reserve: Mapping[str, int] = field(default_factory=dict)
+    reserve: Mapping[str, int] = {}
     first: Mapping[str, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GiveUp:
+class GiveUp(msgspec.Struct, frozen=True):
     """The node ends early, once nothing is under way any more; `reason` is told to people."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Own(Generic[Request, Answer]):
+class Own(msgspec.Struct, Generic[Request, Answer], frozen=True):
     """A request of this node with its answer. `answer` is None if it was missed; `missed` then says why."""
 
     request: Request
@@ -65,36 +55,29 @@ class Own(Generic[Request, Answer]):
     missed: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict(Generic[Evidence]):
-    """The finding of this node about a foreign item: whether it is what it must be, and what was measured.
-
-    `reason` is a short phrase that can be counted; more may follow after a colon."""
+class Verdict(msgspec.Struct, Generic[Evidence], frozen=True):
+    """The finding about a foreign item. `reason` is a short phrase to count; a colon may add more."""
 
     accepted: bool
     reason: str = ""
     evidence: Evidence | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Judged(Generic[Evidence]):
-    """A foreign item with this node's verdict."""
-
+class Judged(msgspec.Struct, Generic[Evidence], frozen=True):
     received: Received[Any]
     verdict: Verdict[Evidence]
 
 
-@dataclass(slots=True)
-class Turn:
-    """The surroundings of one turn, the same live and on resume. `number` counts 1, 2, 3 …; `ledger` is the
-    node's, to be read."""
+class Turn(msgspec.Struct):
+    """The surroundings of one turn, the same live and on resume. `number` counts from 1; `ledger` is to be
+    read."""
 
     number: int
     now: float
     seed: int
     node: str
     ledger: Ledger
-    credits: list[tuple[str, Place, Credit]] = field(default_factory=list)
+    credits: list[tuple[str, Place, Credit]] = []
 
     def random(self, *purpose: Part) -> random.Random:
         """A generator of its own for this purpose in this turn of this node."""
@@ -125,21 +108,18 @@ class Application(Protocol[State, Request, Answer, Evidence]):
     def initial_state(self) -> State: ...
 
     def produce(self, state: State, turn: Turn) -> Proposal[Request] | GiveUp | None:
-        """The request of turn `turn.number`. None: no request until something more is absorbed; if nothing is
-        under way either, the node has finished."""
+        """The request of this turn; None: none until more is absorbed, or the end if nothing is under way."""
 
     def share(self, state: State, turn: Turn, fresh: Own[Request, Answer] | None) -> Iterable[msgspec.Struct]:
-        """The items to send out. Called twice a turn: with the new answer, before it is absorbed (experience
-        goes out before the learning that it serves), and with None afterwards (a winner goes out once it
-        won)."""
+        """The items to send out: with the new answer, before it is absorbed (experience goes out before the
+        learning that it serves), and with None afterwards (a winner goes out once it won)."""
 
     def gather(
         self, state: State, turn: Turn, arrived: Sequence[Received[Any]]
     ) -> Generator[Sequence[Received[Any]], Sequence[Verdict[Evidence]], None]:
-        """Takes in the items that have arrived, and yields batches of items to be verified now; each `yield`
-        gives their verdicts back. Items may wait in the state for a later turn, and a walk may end once it
-        found enough. An author leaves probation only by items that were verified, so passing over known items
-        holds honest authors back."""
+        """Takes in the items that have arrived, and yields batches to be verified now; each `yield` gives
+        their verdicts back. Items may wait in the state for a later turn. An author leaves probation only by
+        verified items, so passing over known items holds honest authors back."""
 
     def verify(self, state: State, turn: Turn, batch: Sequence[Received[Any]]) -> Sequence[Verdict[Evidence]]:
         """Judges foreign items here: one verdict each. If it raises, each item is judged alone, and an
@@ -148,13 +128,12 @@ class Application(Protocol[State, Request, Answer, Evidence]):
     def absorb(
         self, state: State, turn: Turn, own: Own[Request, Answer], judged: Sequence[Judged[Evidence]]
     ) -> State:
-        """Learns from the own answer and the verified items; returns the state (the same one, if changed in
-        place)."""
+        """Learns from the own answer and the verified items; returns the state, perhaps changed in place."""
 
 
 @runtime_checkable
 class Explains(Protocol[StateIn]):
-    """An application that says for people what a turn did; the result is journaled as `note`."""
+    """An application that explains its turns to people; the result is journaled as `note`."""
 
     def explain(self, state: StateIn, turn: Turn) -> object: ...
 
@@ -164,8 +143,7 @@ class Restarts(Protocol[State]):
     """An application that does something when a new process takes its node up."""
 
     def restarted(self, state: State) -> State:
-        """The state to go on from, as a function of the state alone: it is called again on every later
-        resume."""
+        """The state to go on from, as a function of the state alone: every later resume calls it again."""
 
     def share_again(self, state: State) -> Iterable[msgspec.Struct]:
         """Items to send out once more, because others may have been restarted too."""
@@ -173,8 +151,7 @@ class Restarts(Protocol[State]):
 
 @runtime_checkable
 class Snapshots(Protocol[State]):
-    """An application whose state can be written down, so that a resume starts there and not at the first
-    turn."""
+    """An application whose state can be written down, so that a resume does not start at the first turn."""
 
     def snapshot(self, state: State, folder: Path) -> None: ...
 

@@ -1,9 +1,6 @@
-"""One node of a run as a process of its own, `python -m shoal.node.child`, started by processes.py.
-
-Orders come as one line of JSON on standard input, so that no secret stands on a command line. When that pipe
-closes, the parent is gone and the child ends at once; its journal is whole at any moment. Its trouble is one
-line on standard error.
-"""
+"""One node of a run as a process of its own, `python -m shoal.node.child`, started by processes.py. Orders
+come as one line of JSON on standard input, so that no secret stands on a command line. When that pipe closes,
+the parent is gone and the child ends at once. Its trouble is one line on standard error."""
 
 from __future__ import annotations
 
@@ -33,9 +30,8 @@ LOOK_EVERY = 0.1
 
 
 class Orders(msgspec.Struct, frozen=True):
-    """`crew` is the run's crew as `module:class`. `members` are the node ids of a private run, empty if the
-    swarm is open to others. The node's identity is `key`, or `spare_key`, if one is given, while another node
-    has that."""
+    """`crew` is `module:class`. `members` are the node ids of a private run, empty if the swarm is open. The
+    node's identity is `key`, or `spare_key`, if one is given, while another node has that."""
 
     crew: str
     folder: str
@@ -73,8 +69,7 @@ def read_crew(orders: Orders) -> Crew[Any]:
 
 
 def serve(crew: Crew[Any], orders: Orders, stop: Stop, after_turn: Callable[[], None] = lambda: None) -> str:
-    """Runs the node until it has ended or is stopped, calling `after_turn` after every turn; returns its
-    trouble, if there was any."""
+    """Runs the node until it has ended or is stopped; returns its trouble, if there was any."""
     run = RunFolder.look(Path(orders.folder))
     try:
         identity, lock = _claim_identity(orders.key)
@@ -82,8 +77,23 @@ def serve(crew: Crew[Any], orders: Orders, stop: Stop, after_turn: Callable[[], 
         if not orders.spare_key:
             raise
         identity, lock = _claim_identity(orders.spare_key)
+    trouble = ""
     try:
-        return _serve(crew, run, orders, identity, stop, after_turn)
+        exchange = _join_swarm(crew, orders, run, identity) if crew.shares else None
+        try:
+            with exchange or contextlib.nullcontext():
+                if exchange is not None and not _has_peers(exchange, orders.network.wait_for, stop):
+                    return ""
+                here: dict[str, Any] = {"author": identity.node_id, "exchange": exchange}
+                seat = crew.take_seat(orders.index, run, **here, now=time.time(), real_time=True)
+                run_in_field(seat.node, stop, after_turn=after_turn)
+                seat.close()
+                trouble = seat.node.trouble
+                if exchange is not None:
+                    _linger(crew.linger, stop)
+        except ShoalError as error:  # perhaps of the exchange's end, which is not to hide why the node ended
+            trouble = trouble or str(error)
+        return trouble
     finally:
         release(lock)
 
@@ -96,38 +106,6 @@ def _claim_identity(key: str) -> tuple[Identity, int]:
     return identity, claim(Path(key), os.O_RDONLY, refusal)
 
 
-def _serve(
-    crew: Crew[Any],
-    run: RunFolder,
-    orders: Orders,
-    identity: Identity,
-    stop: Stop,
-    after_turn: Callable[[], None],
-) -> str:
-    exchange = _join_swarm(crew, orders, run, identity) if crew.shares else None
-    trouble = ""
-    try:
-        with exchange or contextlib.nullcontext():
-            if exchange is not None and not _has_peers(exchange, orders.network.wait_for, stop):
-                return ""
-            seat = crew.take_seat(
-                orders.index,
-                run,
-                author=identity.node_id,
-                now=time.time(),
-                exchange=exchange,
-                real_time=True,
-            )
-            run_in_field(seat.node, stop, after_turn=after_turn)
-            seat.close()
-            trouble = seat.node.trouble
-            if exchange is not None:
-                _linger(crew.linger, stop)
-    except ShoalError as error:  # perhaps of the exchange's end, which is not to hide why the node ended
-        trouble = trouble or str(error)
-    return trouble
-
-
 def _has_peers(exchange: LiveExchange, wait_for: int, stop: Stop) -> bool:
     """Waits until that many peers are present; False if a stop is requested before."""
     while len(exchange.peers()) < wait_for:
@@ -138,7 +116,7 @@ def _has_peers(exchange: LiveExchange, wait_for: int, stop: Stop) -> bool:
 
 
 def _linger(seconds: float, stop: Stop) -> None:
-    """Stays in the swarm for a while, so that others can fetch what was shared last."""
+    """Stays in the swarm for a while, so that others can fetch the items that were shared last."""
     until = time.monotonic() + seconds
     while time.monotonic() < until and not stop.requested:
         time.sleep(min(LOOK_EVERY, seconds))

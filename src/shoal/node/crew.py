@@ -1,8 +1,5 @@
-"""The nodes of one run as their driver sees them, and the network between them.
-
-An application has one `Crew` class. `Lockstep` runs a crew in this process and in virtual time, `processes`
-runs one process per node over the network; neither knows what the nodes do.
-"""
+"""The nodes of one run as their driver sees them, and the network between them. An application has one `Crew`
+class. `Lockstep` runs a crew in this process in virtual time, `processes` one process per node."""
 
 from __future__ import annotations
 
@@ -38,13 +35,10 @@ class Watcher(Protocol[StandingOut]):
 
 
 class Crew(Protocol[StandingOut]):
-    """All nodes of a run, numbered from 0 in the order of `names`. Each process of the run makes its own crew
-    from the run's settings, of the class's `settings_type`.
-
-    A run's progress is counted in `unit` (calls, steps), `total` of them. Unless it `shares`, the nodes know
-    nothing of each other and no exchange is made. `is_free`: the run can be done anew without paying anybody.
-    A process stays in the swarm for `linger` seconds after its node has ended. `at_terminal`: the only node
-    needs the terminal and cannot be a process of its own."""
+    """All nodes of a run, numbered in the order of `names`. Each process of the run makes its own crew from
+    the settings, of `settings_type`. Progress is counted in `unit` (calls, steps), `total` of them. Unless it
+    `shares`, no exchange is made. `is_free`: the run can be done anew without paying anybody. A process stays
+    in the swarm for `linger` seconds after its node. `at_terminal`: the only node needs the terminal."""
 
     settings: Any
     unit: str

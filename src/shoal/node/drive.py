@@ -29,11 +29,8 @@ class Ticks(Protocol):
 
 class Stop:
     """A wish to stop, from SIGINT, SIGTERM or `request()`. A second SIGINT interrupts at once; with
-    `at_once`, for a driver that waits for a person, the first signal does.
-
-    As a context manager it takes the signals over and gives them back; in any other than the main thread it
-    only listens to `request()`.
-    """
+    `at_once`, for a driver that waits for a person, the first signal does. As a context manager it takes the
+    signals over and gives them back; outside of the main thread it only listens to `request()`."""
 
     def __init__(self) -> None:
         self.reason = ""
@@ -75,11 +72,8 @@ def run_in_field(
     grace: float = GRACE,
     after_turn: Callable[[], None] = lambda: None,
 ) -> str:
-    """Drives one node until it has finished or is asked to stop, closes it, and returns the reason.
-
-    Its exchange, if any, has a thread of its own. After a wish to stop, the calls under way have `grace`
-    seconds to end, as they are paid for; their answers are journaled and wait there for the resume.
-    """
+    """Drives one node until it has finished or is asked to stop, closes it, and returns the reason. After a
+    wish to stop, the calls under way, which are paid for, have `grace` seconds to end and be journaled."""
     reason = ""
     try:
         while not reason:
@@ -103,8 +97,7 @@ def run_in_field(
 def run_in_threads(
     nodes: Sequence[AnyNode], stop: Stop, *, clock: Callable[[], float] = time.time, grace: float = GRACE
 ) -> list[str]:
-    """`run_in_field` for several nodes, each in its thread. If one fails, the others are stopped cleanly and
-    its exception is raised here."""
+    """`run_in_field` for several nodes, each in its thread. If one fails, all stop, and it raises here."""
     reasons = [""] * len(nodes)
     failures: list[BaseException] = []
 
@@ -134,9 +127,9 @@ def run_in_turns(
     clock: Callable[[], float],
     most_rounds: int | None = None,
 ) -> bool:
-    """Drives several nodes in this thread, round robin: each round every node takes at most one turn and
-    every exchange a tick. True once all have finished; False after `most_rounds`. Closes nothing. With a
-    clock that counts, the whole run is deterministic."""
+    """Drives several nodes in this thread: each round every node takes at most one turn and every exchange a
+    tick. True once all have finished; False after `most_rounds`. Closes nothing. A counting clock makes it
+    deterministic."""
     for _ in count() if most_rounds is None else range(most_rounds):
         statuses = [node.advance(clock()) for node in nodes]
         now = clock()

@@ -1,18 +1,13 @@
-"""The one loop, as a fold over the journal: produce → share → gather → verify → absorb.
-
-`Fold` holds a node's state and the *need* that it waits at. Only `feed(record)` moves it on, so the same
-records give the same state to the node that writes them (node.py) and to the same node when it resumes
-(`rebuild`). A need that says *may* can be passed over and then leaves no record: a live node calls
-`pass_over`, a resume finds another record in its place.
-
-Answers may come in any order and at any time; turns are taken in the order in which they were asked.
-"""
+"""The one loop, as a fold over the journal: produce → share → gather → verify → absorb. `Fold` holds a node's
+state and the *need* that it waits at. Only `feed(record)` moves it on, so the same records give the same
+state, live (node.py) and on resume (`rebuild`). A need that says *may* can be passed over and then leaves no
+record: a live node calls `pass_over`, a resume finds another record in its place. Answers may come in any
+order; turns are taken in the order in which they were asked."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic
 
 import msgspec
@@ -31,26 +26,11 @@ from shoal.node.application import (
     Turn,
     Verdict,
 )
+from shoal.runs import records
 from shoal.runs.checkpoint import Checkpoints, Found
 from shoal.runs.journal import JournalLike, Record
 from shoal.runs.ledger import Ledger
-from shoal.runs.records import (
-    NOTHING,
-    Answered,
-    Arrived,
-    Asked,
-    Content,
-    Missed,
-    Note,
-    Sent,
-    Shared,
-    Started,
-    TurnBegun,
-    VerdictGiven,
-    content_of,
-    decode_payload,
-    refusing,
-)
+from shoal.runs.records import NOTHING, content_of, decode_payload, refusing
 from shoal.swarm.authors import Place, Received
 
 MOST_REMEMBERED_ITEMS = 1 << 16
@@ -58,33 +38,28 @@ MOST_REMEMBERED_ITEMS = 1 << 16
 ItemName = tuple[str, Place]
 
 
-@dataclass(frozen=True, slots=True)
-class MayAsk:
+class MayAsk(msgspec.Struct, frozen=True):
     """The next proposal may be drawn from the state as it is."""
 
     turn: int
 
 
-@dataclass(frozen=True, slots=True)
-class NeedAnswer:
+class NeedAnswer(msgspec.Struct, frozen=True):
     turn: int
 
 
-@dataclass(frozen=True, slots=True)
-class MayShare(Generic[Request, Answer]):
+class MayShare(msgspec.Struct, Generic[Request, Answer], frozen=True):
     turn: Turn
     fresh: Own[Request, Answer] | None
 
 
-@dataclass(frozen=True, slots=True)
-class NeedTurn:
+class NeedTurn(msgspec.Struct, frozen=True):
     """Arrived items are to be recorded, and then the beginning of the turn."""
 
     turn: int
 
 
-@dataclass(frozen=True, slots=True)
-class NeedVerdicts:
+class NeedVerdicts(msgspec.Struct, frozen=True):
     """The items of `batch` are to be verified; the first `given` of them are."""
 
     turn: Turn
@@ -92,16 +67,14 @@ class NeedVerdicts:
     given: int
 
 
-@dataclass(frozen=True, slots=True)
-class MayNote:
+class MayNote(msgspec.Struct, frozen=True):
     turn: Turn
 
 
 Need = MayAsk | NeedAnswer | MayShare[Any, Any] | NeedTurn | NeedVerdicts | MayNote
 
 
-@dataclass(slots=True)
-class Flight(Generic[Request, Answer]):
+class Flight(msgspec.Struct, Generic[Request, Answer]):
     """A turn that was asked and is not absorbed yet."""
 
     request: Request
@@ -142,7 +115,7 @@ class Fold(Generic[State, Request, Answer, Evidence]):
         application, or `gather` or `absorb` depended on something that is not in it."""
         content = content_of(record)
         application = self._application
-        if isinstance(content, Started) and record.number > 1 and isinstance(application, Restarts):
+        if isinstance(content, records.Started) and record.number > 1 and isinstance(application, Restarts):
             self.state = application.restarted(self.state)
         if content is None or self._receive(content, record):
             return
@@ -154,7 +127,6 @@ class Fold(Generic[State, Request, Answer, Evidence]):
         self._move(content, record.time)
 
     def pass_over(self) -> None:
-        """Leaves the optional step out."""
         if not self._may_pass_over():
             raise RuntimeError(f"the loop cannot go on without {self.need}")
         self._move(None, 0.0)
@@ -164,16 +136,16 @@ class Fold(Generic[State, Request, Answer, Evidence]):
         content = content_of(record)
         if content is None or self._receive(content, record):
             return
-        if isinstance(content, Asked):
+        if isinstance(content, records.Asked):
             self._take_off(content, record.time)
-        elif isinstance(content, TurnBegun):
+        elif isinstance(content, records.TurnBegun):
             self.ledger.settle(content.turn)
             self.flights.pop(content.turn, None)
             self._arrived.clear()
             self.absorbed = content.turn
         self.need = MayAsk(self.asked + 1)
 
-    def read(self, arrived: Arrived) -> Received[Any]:
+    def read(self, arrived: records.Arrived) -> Received[Any]:
         """The item as it stands in the journal; RunError if it is none of the application's."""
         kind = self._application.kinds.get(arrived.kind)
         if kind is None:
@@ -193,12 +165,12 @@ class Fold(Generic[State, Request, Answer, Evidence]):
         """Whether this item is in the journal, among the newest MOST_REMEMBERED_ITEMS."""
         return (received.author, received.place) in self._seen
 
-    def _loop(self) -> Generator[Need, tuple[Content | None, float], None]:
+    def _loop(self) -> Generator[Need, tuple[records.Content | None, float], None]:
         application = self._application
         while True:
             while True:
                 asked, now = yield MayAsk(self.asked + 1)
-                if not isinstance(asked, Asked):
+                if not isinstance(asked, records.Asked):
                     break
                 self._take_off(asked, now)
 
@@ -224,7 +196,7 @@ class Fold(Generic[State, Request, Answer, Evidence]):
 
     def _judge(
         self, turn: Turn, arrived: list[Received[Any]]
-    ) -> Generator[Need, tuple[Content | None, float], list[Judged[Evidence]]]:
+    ) -> Generator[Need, tuple[records.Content | None, float], list[Judged[Evidence]]]:
         judged: list[Judged[Evidence]] = []
         walk = self._application.gather(self.state, turn, arrived)
         try:
@@ -233,34 +205,36 @@ class Fold(Generic[State, Request, Answer, Evidence]):
                 verdicts: list[Verdict[Evidence]] = []
                 for received in batch:
                     given, _ = yield NeedVerdicts(turn, batch, len(verdicts))
-                    assert isinstance(given, VerdictGiven)
+                    assert isinstance(given, records.VerdictGiven)
                     verdicts.append(self._verdict(given))
                     judged.append(Judged(received, verdicts[-1]))
                 batch = walk.send(verdicts)
         except StopIteration:
             return judged
 
-    def _receive(self, content: Content, record: Record) -> bool:
+    def _receive(self, content: records.Content, record: Record) -> bool:
         """Takes in a record that may come at any point of the loop; False if it belongs to one point."""
         match content:
-            case Asked() if content.turn in self.flights:
+            case records.Asked() if content.turn in self.flights:
                 # Asked again by a process that found no answer; the state has not moved in between.
                 flight = self.flights[content.turn]
                 flight.attempt, flight.asked_at = content.attempt, record.time
                 self.ledger.ask(content.turn, content.reserve, content.first)
-            case Sent():
+            case records.Sent():
                 self.ledger.send(content.turn, content.amounts)
-            case Answered() | Missed():
+            case records.Answered() | records.Missed():
                 self._land(content, record)
-            case Arrived():
+            case records.Arrived():
                 self.arrive(self.read(content))
-            case Shared(again=True):
+            case records.Started() | records.CheckpointWritten() | records.Stopped():
                 pass
-            case Asked() | Shared() | TurnBegun() | VerdictGiven() | Note():
+            case records.Shared(again=True):
+                pass
+            case _:
                 return False
         return True
 
-    def _take_off(self, asked: Asked, now: float) -> None:
+    def _take_off(self, asked: records.Asked, now: float) -> None:
         request = decode_payload(
             asked.request, self._application.request_type, f"the request of turn {asked.turn}"
         )
@@ -268,11 +242,11 @@ class Fold(Generic[State, Request, Answer, Evidence]):
         self.ledger.ask(asked.turn, asked.reserve, asked.first)
         self.asked = asked.turn
 
-    def _land(self, content: Answered | Missed, record: Record) -> None:
+    def _land(self, content: records.Answered | records.Missed, record: Record) -> None:
         flight = self.flights.get(content.turn)
         if flight is None or flight.own is not None:
             raise self._mismatch(record)
-        if isinstance(content, Missed):
+        if isinstance(content, records.Missed):
             flight.own = Own(flight.request, None, content.reason)
         else:
             what = f"the answer of turn {content.turn}"
@@ -283,7 +257,7 @@ class Fold(Generic[State, Request, Answer, Evidence]):
         if self.need == NeedAnswer(content.turn):
             self._move(None, record.time)
 
-    def _move(self, content: Content | None, now: float) -> None:
+    def _move(self, content: records.Content | None, now: float) -> None:
         self.need = self._turns.send((content, now))
 
     def turn(self, number: int, now: float) -> Turn:
@@ -300,7 +274,7 @@ class Fold(Generic[State, Request, Answer, Evidence]):
             f"{type(self.need).__name__}. Resume with the application and settings that wrote the journal."
         )
 
-    def _verdict(self, given: VerdictGiven) -> Verdict[Evidence]:
+    def _verdict(self, given: records.VerdictGiven) -> Verdict[Evidence]:
         evidence: Evidence | None = None
         if given.evidence != NOTHING:
             what = f"the evidence of turn {given.turn}"
@@ -308,20 +282,18 @@ class Fold(Generic[State, Request, Answer, Evidence]):
         return Verdict(given.accepted, given.reason, evidence)
 
 
-def _meets(content: Content, need: Need) -> bool:
+def _meets(content: records.Content, need: Need) -> bool:
     """Whether a record meets the need, for the same turn and item."""
     match content, need:
-        case (Asked(turn=number), MayAsk(turn=needed)) | (
-            TurnBegun(turn=number),
-            NeedTurn(turn=needed),
-        ):
+        case records.Asked(turn=number), MayAsk(turn=needed):
             return number == needed
-        case (Shared(turn=number), MayShare(turn=turn)) | (
-            Note(turn=number),
-            MayNote(turn=turn),
-        ):
+        case records.TurnBegun(turn=number), NeedTurn(turn=needed):
+            return number == needed
+        case records.Shared(turn=number), MayShare(turn=turn):
             return number == turn.number
-        case VerdictGiven() as verdict, NeedVerdicts(turn=turn, batch=batch, given=given):
+        case records.Note(turn=number), MayNote(turn=turn):
+            return number == turn.number
+        case records.VerdictGiven() as verdict, NeedVerdicts(turn=turn, batch=batch, given=given):
             received = batch[given]
             place = Place(verdict.kind, verdict.epoch, verdict.seq, verdict.index)
             return (verdict.turn, verdict.author, place) == (turn.number, received.author, received.place)
@@ -356,7 +328,7 @@ def rebuild(
     for record in journal.read():
         with refusing(getattr(journal, "path", "the journal"), record):
             content = content_of(record) if record.kind == "started" else None
-            if isinstance(content, Started) and (content.seed, content.node) != (seed, node):
+            if isinstance(content, records.Started) and (content.seed, content.node) != (seed, node):
                 raise RunError(
                     f"the journal is of node {content.node!r} with seed {content.seed}, not of {node!r} with "
                     f"seed {seed}. Resume it as what it is."

@@ -1,9 +1,6 @@
-"""All nodes of a run in this process, in virtual time: the same settings give the same run, bit for bit.
-
-In each pass every node takes one turn, and then shared items are delivered. A pass waits for every answer, so
-that the order does not depend on the duration of anything; meanwhile the calls of all nodes go on beside each
-other.
-"""
+"""All nodes of a run in this process, in virtual time: the same settings give the same run, bit for bit. In
+each pass every node takes one turn, and then shared items are delivered. A pass waits for every answer, so
+that no duration has an influence; the calls of all nodes go on beside each other."""
 
 from __future__ import annotations
 

@@ -1,15 +1,12 @@
 """A node: it does the next thing that the loop needs, and journals the result before the loop may use it.
 
-    node = Node(application, outside, name="a", seed=1, journal=journal, exchange=exchange, now=clock())
     while node.step(clock()) != "finished": ...
 
-`step(now)` does one small thing and never waits, so the same node runs in the field with the real clock,
-beside others in one process, and in the simulator with a virtual clock (drive.py). A node that is made on a
-journal with records resumes: they are replayed, from the newest complete checkpoint if there is one.
-
-Guarantees: nothing from outside is used before it is in the journal; every request is reserved in the journal
-before it is made, and only if it fits the budget; the outcome does not depend on the order of answers; no
-other node, slow, silent or hostile, delays a step.
+`step(now)` never waits, so the same node runs in the field with the real clock and in the simulator with a
+virtual one (drive.py). A node that is made on a journal with records resumes: they are replayed, from the
+newest complete checkpoint if there is one. Guarantees: nothing from outside is used before it is in the
+journal; every request is reserved there before it is made, and only if it fits the budget; the outcome does
+not depend on the order of answers; no other node, slow, silent or hostile, delays a step.
 """
 
 from __future__ import annotations
@@ -49,17 +46,15 @@ from shoal.swarm.accounts import Credit
 from shoal.swarm.authors import Received
 
 Status = Literal["worked", "turned", "waiting", "finished"]
-"""`worked`: call again; `turned`: call again, a turn is complete; `waiting`: for the outside; `finished`: for
-good."""
+"""`worked`, `turned` (a turn is complete): call again; `waiting`: for the outside; `finished`: for good."""
 
 MOST_REASON_CHARACTERS = 500
 
 
 class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`look_ahead` L: turn k is drawn from the state after turn k − L (1: strictly one after the other). A
-    turn without an answer after `deadline` seconds is missed (None: it waits). `budget`: most per measure.
-    `gather_limit`: most items taken in per turn. A checkpoint is written every `checkpoint_every`
-    turns (0: never), if the application has snapshots."""
+    """`look_ahead` L: turn k is drawn from the state after turn k − L. A turn without an answer after
+    `deadline` seconds is missed (None: it waits). `budget`: most per measure. `gather_limit`: most items
+    taken in per turn. Applications with snapshots write one every `checkpoint_every` turns (0: never)."""
 
     look_ahead: int = 1
     deadline: Annotated[float, msgspec.Meta(gt=0)] | None = None
@@ -125,7 +120,6 @@ class Node(Generic[State, Request, Answer, Evidence]):
 
     @property
     def turns(self) -> int:
-        """The number of turns that are absorbed."""
         return self.fold.absorbed
 
     @property
@@ -253,8 +247,7 @@ class Node(Generic[State, Request, Answer, Evidence]):
         return "finished"
 
     def _ask_again(self, number: int, now: float) -> None:
-        """After a resume: the sent parts of an attempt without an answer are spent; the turn is asked anew if
-        it still fits."""
+        """After a resume: the sent parts of a lost attempt are spent; the turn is asked anew if it fits."""
         flight = self.fold.flights[number]
         if flight.own is not None:
             return

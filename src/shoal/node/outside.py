@@ -1,14 +1,7 @@
-"""The outside answers requests: a model behind a network, threads, a policy in this process.
-
-The loop begins a call and later collects the calls that are over; it never waits inside. `Inline` answers at
-once, `Threads` runs slow calls beside each other, and `Delayed` answers after a given virtual time. All three
-wrap one plain function
-
-    answer(state, request) -> Reply
-
-that may raise a ShoalError (say, the model failed): the turn is then missed, with that reason. Any other
-exception is a mistake in the program and stops the node.
-"""
+"""The outside answers requests: a model behind a network, threads, a policy in this process. The loop begins
+a call and later collects the calls that are over. `Inline` answers at once, `Threads` runs slow calls beside
+each other, `Delayed` answers after a virtual time. All wrap one function `answer(state, request) -> Reply`.
+If it raises a ShoalError, the turn is missed with that reason; any other exception stops the node."""
 
 from __future__ import annotations
 
@@ -28,8 +21,8 @@ AnswerOut = TypeVar("AnswerOut", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One attempt at one turn. `spend` journals that a further part of the reserve is about to be spent; it
-    is called before that, from any thread."""
+    """One attempt at one turn. `spend` journals a further part of the reserve before it is spent, from any
+    thread."""
 
     turn: int
     attempt: int
@@ -55,25 +48,27 @@ class Finished(Generic[AnswerOut]):
 
 class Outside(Protocol[StateIn, RequestIn, AnswerOut]):
     def begin(self, call: Call, state: StateIn, request: RequestIn, now: float) -> None:
-        """Starts a call. `state` may be read before this returns, as by a policy that answers from its
-        present weights; a call that runs on takes all it needs from the request."""
+        """Starts a call, which may read `state` until this returns, and later only the request."""
 
     def finished(self, now: float) -> Sequence[Finished[AnswerOut]]:
         """The calls that are over since the last time; does not block."""
 
     def wait(self, seconds: float) -> None:
-        """Returns once a call is over or the time has passed. Virtual outsides return at once."""
+        """Returns once a call is over or the time has passed; by default at once, as virtual outsides do."""
+        return
 
     def next_at(self) -> float | None:
-        """The time at which the next call will be over, if it is known."""
+        """The time at which the next call will be over; None, the default: unknown."""
+        return None
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        return
 
 
 Function = Callable[[State, Request], Reply[Answer]]
 
 
-class Inline(Generic[State, Request, Answer]):
+class Inline(Outside[State, Request, Answer]):
     """Answers within `begin`."""
 
     def __init__(self, function: Function[State, Request, Answer]) -> None:
@@ -86,15 +81,6 @@ class Inline(Generic[State, Request, Answer]):
     def finished(self, now: float) -> list[Finished[Answer]]:
         finished, self._finished = self._finished, []
         return finished
-
-    def wait(self, seconds: float) -> None:
-        pass
-
-    def next_at(self) -> float | None:
-        return None
-
-    def close(self) -> None:
-        pass
 
     def _answer(self, call: Call, state: State, request: Request) -> Finished[Answer]:
         try:
@@ -129,12 +115,9 @@ class Delayed(Inline[State, Request, Answer]):
 
 
 class Threads(Inline[object, Request, Answer]):
-    """Runs each call in a thread of its own; there are as many as the node looks ahead.
-
-    The function gets the request only, as the state goes on meanwhile. The threads are daemons: a call that
-    never ends does not keep the process alive. A call whose answer is no longer awaited costs a thread until
-    it ends, so a client should have a time-out of its own.
-    """
+    """Runs each call in a thread of its own. The function gets the request only, as the state goes on
+    meanwhile. The threads are daemons: a call that never ends does not keep the process alive, but costs a
+    thread, so a client should have a time-out of its own."""
 
     def __init__(self, function: Callable[[Request], Reply[Answer]]) -> None:
         super().__init__(lambda _, request: function(request))

@@ -1,8 +1,4 @@
-"""The nodes of a run as processes: started, watched by their journals, ended with their parent.
-
-A child gets its orders and nothing else; its progress is read from its journal. A child that fails or is
-killed is reported and stops nobody else.
-"""
+"""The nodes of a run as processes: watched by their journals, ended with their parent, none stops another."""
 
 from __future__ import annotations
 
@@ -109,29 +105,18 @@ def _orders(crew: Crew[StandingOf], run: RunFolder, network: Network) -> list[Or
         keys, spare_key = [Path(network.machine_key)], str(keys[0])
     name = f"{type(crew).__module__}:{type(crew).__qualname__}"
     members = tuple(Identity.load_or_create(key).node_id for key in keys)
+    swarm, others = network.swarm or OPEN_SWARM, network
     if network.is_private:
-        swarm = "run-" + hashlib.sha256("".join(members).encode()).hexdigest()[:16]
-        return [
-            Orders(name, str(run.path), index, str(key), swarm, network, members)
-            for index, key in enumerate(keys)
+        swarm, spare_key = "run-" + hashlib.sha256("".join(members).encode()).hexdigest()[:16], ""
+    else:
+        members = ()
+        inner = [
+            address.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]") for address in network.listen
         ]
-    swarm = network.swarm or OPEN_SWARM
-    inner = tuple(
-        address.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]") for address in network.listen
-    )
-    through_the_first = msgspec.structs.replace(
-        network, listen=(), advertise=(), join=(*network.join, *inner)
-    )
+        # The other nodes reach the swarm through the first one.
+        others = msgspec.structs.replace(network, listen=(), advertise=(), join=(*network.join, *inner))
     return [
-        Orders(
-            name,
-            str(run.path),
-            index,
-            str(key),
-            swarm,
-            through_the_first if index else network,
-            spare_key=spare_key,
-        )
+        Orders(name, str(run.path), index, str(key), swarm, others if index else network, members, spare_key)
         for index, key in enumerate(keys)
     ]
 

@@ -1,8 +1,5 @@
-"""Running a crew into a folder: in this process, or with one process per node over the network.
-
-A run that was stopped or killed is resumed by running it again with the same folder. One node's failure is
-told in one line and stops nobody else.
-"""
+"""Running a crew into a folder, in this process or with one process per node over the network. A run that was
+stopped or killed is resumed by running it again. One node's failure stops nobody else."""
 
 from __future__ import annotations
 
@@ -35,13 +32,9 @@ def run_crew(
     network: Network | None = None,
 ) -> str:
     """Runs all nodes into `folder`, or goes on with a run of the same settings there; paid calls are not made
-    twice.
-
-    Returns "finished", or the reason of an early end: the wish to stop, or the trouble of a node. With
-    `in_process` all nodes share this process and a virtual clock, and the same settings give the same run.
-    Otherwise `network` names others to join; without it the run's processes are a swarm of their own.
-    `progress` is called a few times a second, and once at the end.
-    """
+    twice. Returns "finished", or the reason of an early end. With `in_process` all nodes share this process
+    and a virtual clock, and the same settings give the same run. Otherwise `network` names others to join, if
+    any. `progress` is called a few times a second, and once at the end."""
     began, stop, pace, last_report = time.monotonic(), stop or Stop(), Pace(), 0.0
 
     def tell(standings: list[StandingOf], making: dict[str, float] | None = None) -> None:

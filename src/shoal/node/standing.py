@@ -1,8 +1,4 @@
-"""The standing of a node, for people, from its folder alone: the same for a node of this process and for one
-of another process, running or ended.
-
-No node reads any of this, so a clock or a watcher cannot change a run.
-"""
+"""The standing of a node, for people, from its folder alone. No node reads any of it."""
 
 from __future__ import annotations
 
@@ -23,8 +19,7 @@ MOST_AUTHORS = 4096
 
 
 class Traffic(msgspec.Struct, frozen=True):
-    """Between a node and the others. `peers` it has heard of; items: `shared` by it, `received` from others,
-    `rejected` by its own check, `used` in its search or training."""
+    """Items `shared` by a node, `received`, `rejected` by its check, and `used`; `peers` it has heard of."""
 
     peers: int = 0
     shared: int = 0
@@ -34,10 +29,10 @@ class Traffic(msgspec.Struct, frozen=True):
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """`done` is the share of the node's work from 0 to 1. Its speed is counted in `work` (evaluations,
-    tokens), its budget of `allowed` (None: no limit) in `spent`. `per_second` and `seconds_left` are
-    estimates by the watcher's clock, None before there is any progress. `ended`: it will do no more;
-    `trouble` is the reason why it stopped early, `waiting` that of a delayed first turn."""
+    """`done` is the share of the node's work from 0 to 1. Speed is counted in `work` (evaluations, tokens),
+    the budget of `allowed` (None: no limit) in `spent`. `per_second` and `seconds_left` are the watcher's
+    estimates, None before any progress. `ended`: it will do no more; `trouble`: why it stopped early;
+    `waiting`: why its first turn is late."""
 
     name: str
     model: str
@@ -75,11 +70,7 @@ class Progress(msgspec.Struct, Generic[StandingOf], frozen=True):
 
 
 class Tally:
-    """A journal so far, in the figures that all applications have in common.
-
-    `read` takes in the new records and never raises for a journal: a damaged one is read up to the damage,
-    and `trouble` names the place. It need not exist yet.
-    """
+    """A journal in the figures of all applications. A damaged one is read up to `trouble`, the place."""
 
     def __init__(self, journal: Path) -> None:
         self.ledger = Ledger()
@@ -122,8 +113,7 @@ class Tally:
             self.trouble = str(error)
 
     def traffic(self, used: int) -> Traffic:
-        """Peers are those whose beacons were heard, as the node's exchange writes them down; where there is
-        no such file (in one process, on earlier runs), the authors of arrived items."""
+        """Peers are those that the exchange heard, or, where it left no file, the authors of items."""
         seen = peers_seen(self._presence) if self._presence.is_file() else 0
         return Traffic(max(len(self._authors), seen), self._shared, self._received, self._rejected, used)
 
@@ -140,9 +130,8 @@ class _Course:
 
 
 class Pace:
-    """The speed of nodes and the time they still need, by the watcher's clock, so that it is the same for
-    nodes in virtual time. Work of an earlier process and the time until a node's first progress (a model is
-    being loaded) do not count."""
+    """The speed of nodes and the time they still need, by the watcher's clock, also for nodes in virtual
+    time. Work of an earlier process and the time until a node's first progress do not count."""
 
     def __init__(self) -> None:
         self._courses: dict[str, _Course] = {}

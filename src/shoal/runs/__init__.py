@@ -1,4 +1,4 @@
-"""What a run leaves behind and goes on from: run folder, journal, checkpoints, config, budgets, seeds."""
+"""The things that a run leaves behind and goes on from: folder, journal, checkpoints, budgets, seeds."""
 
 from shoal.lazy import lazily
 

@@ -1,9 +1,6 @@
-"""Checkpoints: folders `checkpoint-<number>/` that are either complete or not there.
-
-A checkpoint is filled aside, gets a manifest with the size and SHA-256 of each file, is forced to the disk,
-and only then renamed to its name. A resume uses the newest one whose files match their manifest and names the
-damaged ones in `Found.passed_over`.
-"""
+"""Checkpoints: folders `checkpoint-<number>/` that are either complete or not there. A checkpoint is filled
+aside, gets a manifest with the size and SHA-256 of each file, is forced to the disk, and only then renamed. A
+resume uses the newest one that matches its manifest and names the damaged ones in `Found.passed_over`."""
 
 from __future__ import annotations
 
@@ -12,7 +9,6 @@ import os
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -37,8 +33,7 @@ class Manifest(msgspec.Struct, frozen=True):
     files: dict[str, FileEntry]
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """The newest complete checkpoint, if any, and the faults of newer ones."""
 
     path: Path | None
@@ -57,8 +52,7 @@ class Checkpoints:
         self.keep = keep
 
     def write(self, number: int, journal_number: int, fill: Callable[[Path], None]) -> Path:
-        """Lets `fill` write files into an empty folder and makes that folder checkpoint `number`. Until the
-        rename nothing is visible; a failure leaves the older checkpoints as they were."""
+        """Makes the files of `fill` checkpoint `number`. A failure leaves the older ones as they were."""
         final = self.folder / f"checkpoint-{number:08d}"
         aside = self.folder / f".{final.name}.partial"
         try:
@@ -88,7 +82,6 @@ class Checkpoints:
         return final
 
     def newest(self) -> Found:
-        """The newest checkpoint that is as it was written."""
         passed_over: list[str] = []
         for number, path in sorted(self._all(), reverse=True):
             try:

@@ -1,9 +1,6 @@
-"""Config: TOML text and `--set a.b=c` overrides → one typed, immutable `msgspec.Struct`.
-
-The struct declares the keys; every field has a default that works. An unknown key, a value of the wrong type
-or out of its bounds is a ConfigError with the key's full path and, if there is one, a similar key. `to_toml`
-prints the resolved config, which parses back to the same struct.
-"""
+"""Config: TOML text and `--set a.b=c` overrides → one typed, immutable `msgspec.Struct`, which declares the
+keys and a default for each. An unknown key or an impossible value is a ConfigError with the key's full path
+and perhaps a similar key. `to_toml` prints the config so that it parses back to the same struct."""
 
 from __future__ import annotations
 
@@ -20,7 +17,6 @@ import msgspec
 from msgspec import inspect
 
 from shoal.errors import ConfigError
-from shoal.runs.toml import dumps
 
 Config = TypeVar("Config", bound=msgspec.Struct)
 
@@ -28,6 +24,8 @@ LONGEST_SHOWN = 200
 """Characters of an override that an error repeats."""
 MOST_DEPTH = 16
 """Tables within tables."""
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _STEP = re.compile(r"\.\.\.|[^.\[\]]+")
 # People type `--set model=gpt-5`; anything with TOML's own punctuation in it must be TOML.
 _BARE_WORD = re.compile(r"[A-Za-z_/.~][A-Za-z0-9_./:@~+-]*")
@@ -120,8 +118,7 @@ def _parse_value(text: str, override: str) -> Any:
 
 
 def _refuse_unknown(value: Any, expected: inspect.Type, path: str, source: str) -> None:
-    """Walks value and type side by side. msgspec can refuse unknown keys too, but only where every struct
-    asks for it, and without a similar key."""
+    """Walks value and type side by side. msgspec refuses unknown keys too, but names no similar key."""
     matching = [option for option in _options(expected) if _may_hold(value, option)]
     if len(matching) != 1:
         return
@@ -208,3 +205,53 @@ def _without_none(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_without_none(entry) for entry in value]
     return value
+
+
+def dumps(table: Mapping[str, object]) -> str:
+    """The table as TOML text, so that `tomllib.loads` gives it back: values first, then its tables."""
+    return "\n".join(_table_lines(table, "")).strip("\n") + "\n"
+
+
+def _table_lines(table: Mapping[str, object], prefix: str) -> list[str]:
+    lines: list[str] = []
+    tables: list[str] = []
+    for key, value in table.items():
+        name = prefix + _toml_key(key)
+        if isinstance(value, Mapping):
+            tables += ["", f"[{name}]", *_table_lines(value, name + ".")]
+        elif isinstance(value, list) and value and all(isinstance(entry, Mapping) for entry in value):
+            for entry in value:
+                tables += ["", f"[[{name}]]", *_table_lines(entry, name + ".")]
+        else:
+            lines.append(f"{_toml_key(key)} = {_toml_value(value)}")
+    return lines + tables
+
+
+def _toml_key(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else _toml_string(key)
+
+
+def _toml_value(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        # repr never lacks the point or exponent that makes a TOML float, except for these.
+        return repr(value) if math.isfinite(value) else {"inf": "inf", "-inf": "-inf"}.get(str(value), "nan")
+    if isinstance(value, str):
+        return _toml_string(value)
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_toml_value(entry) for entry in value) + "]"
+    if isinstance(value, Mapping):
+        return (
+            "{" + ", ".join(f"{_toml_key(key)} = {_toml_value(entry)}" for key, entry in value.items()) + "}"
+        )
+    raise TypeError(f"TOML has no way to write a {type(value).__name__}")
+
+
+def _toml_string(text: str) -> str:
+    plain = (_ESCAPES.get(c) or (f"\\u{ord(c):04x}" if ord(c) < 0x20 or ord(c) == 0x7F else c) for c in text)
+    return '"' + "".join(plain) + '"'

@@ -176,8 +176,7 @@ def _require_run(path: Path) -> None:
 
 
 def _instead(path: Path) -> str:
-    """Names the runs in a folder that is no run itself, with a command that lists them, or the missing
-    files."""
+    """Names the runs in a folder that is no run itself, or the files that it lacks."""
     from shoal.runs.listing import ago, list_runs  # which imports this module
 
     try:

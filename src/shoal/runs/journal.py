@@ -25,7 +25,6 @@ import os
 import threading
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Protocol
 
@@ -53,10 +52,8 @@ class Record(msgspec.Struct, frozen=True):
     payload: msgspec.Raw
 
 
-@dataclass(frozen=True, slots=True)
-class Sync:
-    """Appended records are forced to the disk `every` so many seconds of record time (0: each one, None: only
-    by `sync`)."""
+class Sync(msgspec.Struct, frozen=True):
+    """Records reach the disk `every` so many seconds of record time (0: each one, None: only by `sync`)."""
 
     every: float | None = 1.0
 
@@ -101,8 +98,7 @@ def decode_line(line: bytes, number: int, where: str) -> Record:
 def _make_records(
     first: int, kind: str, time: float, payloads: Sequence[object]
 ) -> tuple[list[Record], list[bytes]]:
-    """The records with numbers from `first` on, and their lines; RunError if one of them cannot be
-    written."""
+    """The records with numbers from `first` on, and their lines; RunError if one cannot be written."""
     if not abs(time) <= MOST_TIME:
         raise RunError(f"record {first} ({kind}): its time is {time}, which no journal can hold.")
     records: list[Record] = []
@@ -253,8 +249,7 @@ def _after_last_newline(descriptor: int, path: Path, end: int) -> int:
 
 
 class Follower:
-    """Reads a journal while it grows: each `poll` gives the records that were completed since the last one.
-    The file need not exist yet. Takes no lock and never changes the file."""
+    """Each `poll` gives the records that were completed since the last one, if the file exists. No lock."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -291,8 +286,7 @@ def read(path: Path) -> Iterator[Record]:
 
 
 class MemoryJournal:
-    """A journal without a file, for the simulator and for tests: same records, same refusals. `keep=False`
-    forgets each record once it is returned: nothing can be replayed, and no memory is used."""
+    """A journal without a file, with the same refusals. `keep=False` forgets its records: no replay."""
 
     def __init__(self, *, keep: bool = True) -> None:
         self.lines: list[bytes] = []

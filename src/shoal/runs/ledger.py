@@ -1,13 +1,10 @@
-"""Budgets: a sum over the journal.
-
-A request to the outside is *reserved* before it is asked, at the most it may cost, and *settled* at its real
-cost once its turn begins. Of a request that was lost with its process, the parts that were *sent* count as
-spent; a missed one counts in full. So as long as nothing costs more than its reserve,
+"""Budgets: a sum over the journal. A request is *reserved* before it is asked, at the most it may cost, and
+*settled* at its real cost once its turn begins. Of a request that was lost with its process, the parts that
+were *sent* count as spent; a missed one counts in full. So as long as nothing costs more than its reserve,
 
     spent + reserved <= budget        for every measure, at every moment, across `kill -9` and resume.
 
-Settling waits for the turn and not for the answer, so the room in a budget does not depend on the order of
-answers.
+Settling waits for the turn, so the room in a budget does not depend on the order of answers.
 """
 
 from __future__ import annotations
@@ -62,7 +59,6 @@ class Ledger:
         )
 
     def take(self, record: Record) -> None:
-        """Books a record of the node's journal."""
         match content_of(record):
             case Asked(turn=turn, reserve=reserve, first=first):
                 self.ask(turn, reserve, first)

@@ -30,8 +30,7 @@ State = Literal["running", "finished", "stopped", "not started", "unreadable"]
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """A run, or an experiment of many, `done` of `runs` finished. `age` is in seconds since a file of it was
-    last written, `size` in bytes. `problem` says why it cannot be read."""
+    """A run, or an experiment, `done` of `runs` finished; `age` in seconds since a write, `size` in bytes."""
 
     path: str
     kind: Literal["run", "experiment"]
@@ -65,7 +64,6 @@ def find_runs(folder: Path) -> list[Path]:
 
 
 def describe(path: Path) -> Listed:
-    """How the run or experiment at `path` stands."""
     size, newest = _size_and_time(path)
     age = round(max(0.0, time.time() - newest), 3)
     kind: Literal["run", "experiment"] = "run"

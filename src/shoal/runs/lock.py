@@ -1,8 +1,5 @@
-"""One owner at a time, by `flock`.
-
-The lock belongs to an open file and not to a file's existence, so the kernel drops it the moment its owner
-dies: a killed run can be resumed at once, and nothing stale is left to clean up.
-"""
+"""One owner at a time, by `flock`. The lock belongs to an open file, so the kernel drops it the moment its
+owner dies: a killed run can be resumed at once, and nothing stale is left to clean up."""
 
 from __future__ import annotations
 
@@ -36,8 +33,7 @@ class Owner:
 
 
 def claim(path: Path, flags: int, refusal: str) -> int:
-    """Opens `path` and locks it for this process; returns the descriptor, for `release`. RunError with the
-    text `refusal` if another process (or another object in this one) holds it."""
+    """Opens and locks `path`; `release` takes the descriptor. RunError(`refusal`) if another holds it."""
     refuse_irregular(path)
     try:
         descriptor = os.open(path, flags | os.O_CLOEXEC, 0o644)

@@ -1,8 +1,6 @@
 """HTML and SVG that is safe by construction: a plain `str` is text and gets escaped, only `Markup` is not.
-
-Program sources and names come from strangers. They reach a page or a notebook through `element` and nothing
-else, so none of them can become a tag, an attribute or an address.
-"""
+Texts of strangers reach a page through `element` alone, so none can become a tag, an attribute or an
+address."""
 
 from __future__ import annotations
 
@@ -20,8 +18,7 @@ class Markup(str):
 
 
 def element(name: str, /, *children: Markup | str, **attributes: Attribute) -> Markup:
-    """`element("p", "a < b", class_="note")`. Underscores in names of attributes stand for dashes; an
-    attribute that is None is left out."""
+    """`element("p", "a < b", class_="note")`. Underscores become dashes; None leaves an attribute out."""
     shown = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{html.escape(_plain(value))}"'
         for key, value in attributes.items()

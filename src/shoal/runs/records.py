@@ -1,6 +1,4 @@
-"""The contents of a journal's records: one struct per kind, for writers and readers.
-
-The life of turn 7 if all goes well:
+"""The contents of a journal's records: one struct per kind. The life of turn 7 if all goes well:
 
     asked      turn 7 was put to the outside; `reserve` is kept free for it from this moment
     sent       a further part of the reserve is about to be spent (a second call to a model)
@@ -11,9 +9,8 @@ The life of turn 7 if all goes well:
     verdict    the finding of this node about an item
     note       the application's words about the turn, for people
 
-`missed` replaces `answered` when no answer came (deadline, failure); `started`, `checkpoint` and `stopped`
-frame it. Payloads of applications stay raw JSON here; applications decode them with their own types. Fields
-may be added with defaults; readers ignore fields and kinds that they do not know.
+`missed` replaces `answered` when no answer came; `started`, `checkpoint` and `stopped` frame it. Payloads of
+applications stay raw JSON here. Fields may be added with defaults; readers ignore unknown fields and kinds.
 """
 
 from __future__ import annotations
@@ -58,8 +55,7 @@ class Started(Content, frozen=True):
 
 
 class Asked(Content, frozen=True):
-    """`attempt` counts from 1; a higher one means that the process died before the answer was recorded.
-    `first`: the part of the reserve that is spent even if no answer comes; None: all of it."""
+    """`attempt` 2 and later: a process died before the answer. `first`: spent without one (None: all)."""
 
     turn: Count
     attempt: Count
@@ -182,7 +178,6 @@ _names: dict[type, str] = {struct: kind for kind, struct in KINDS.items()}
 
 
 def kind_of(content: Content) -> str:
-    """The kind under which this payload is journaled."""
     return _names[type(content)]
 
 
@@ -201,7 +196,6 @@ Payload = TypeVar("Payload")
 
 
 def encode_payload(value: object, what: str) -> msgspec.Raw:
-    """A value of an application in its journal form."""
     try:
         return msgspec.Raw(msgspec.json.encode(value))
     except (TypeError, ValueError, msgspec.MsgspecError) as error:
@@ -218,8 +212,7 @@ def decode_payload(raw: msgspec.Raw, expected: type[Payload], what: str) -> Payl
 
 @contextmanager
 def refusing(path: object, record: Record | None = None) -> Iterator[None]:
-    """For code that trusts a journal, which anybody may have written. Any exception of absurd content becomes
-    a RunError with the path and, if given, the record."""
+    """Turns exceptions over absurd content of a journal, which anybody may have written, into RunError."""
     place = "" if record is None else f"record {record.number} ({record.kind})"
     try:
         yield

@@ -1,13 +1,10 @@
-"""The results of an experiment, as `results.json`: written by `lab`, read by `report`, knowing neither.
-
-Everything in it follows from the runs of the experiment alone, so the same runs give the same bytes; only
-`made` tells how and when it came about.
-"""
+"""The results of an experiment, as `results.json`: written by `lab`, read by `report`, knowing neither. The
+same runs give the same bytes; only `made` tells how and when it came about."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -23,6 +20,8 @@ EXPERIMENT = "experiment.json"
 FORMAT = "shoal.results"
 VERSION = 2
 
+Expected = TypeVar("Expected")
+
 
 class Estimate(msgspec.Struct, frozen=True):
     """The mean of `runs` runs and its 95 % interval; one run has none."""
@@ -33,8 +32,7 @@ class Estimate(msgspec.Struct, frozen=True):
     runs: int
 
     def shown(self, digits: int, *, signed: bool = False) -> str:
-        """For people: "1.5 [0.2, 2.8]", or "+1.5 [0.2, 2.8]" for a difference. A mean whose interval has no
-        width stands alone."""
+        """ "1.5 [0.2, 2.8]", or "+1.5 [0.2, 2.8]" for a difference; an interval without width is left out."""
         text = number(self.value, digits)
         if signed and self.value > 0 and text.strip("0."):
             text = f"+{text}"
@@ -44,8 +42,7 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 class Metric(msgspec.Struct, frozen=True):
-    """A number that each run has: what came out, or what went in. `better` is "greater", "less", or "" where
-    neither is."""
+    """A number of each run, result or effort. `better` is "greater", "less", or "" where neither is."""
 
     name: str
     title: str
@@ -76,8 +73,7 @@ class ArmResults(msgspec.Struct, frozen=True):
 
 
 class Group(msgspec.Struct, frozen=True):
-    """A row made of several arms: "mean of the solo arms". `chosen` names the arm of each metric where the
-    row takes one of them."""
+    """A row of several arms: "mean of the solo arms". `chosen` names the arm it takes for each metric."""
 
     name: str
     title: str
@@ -118,7 +114,7 @@ class Curve(msgspec.Struct, frozen=True):
 
 
 class Chart(msgspec.Struct, frozen=True):
-    """What the curves with its name are drawn in."""
+    """The frame of the curves with its name."""
 
     name: str
     title: str
@@ -170,7 +166,7 @@ class Made(msgspec.Struct, frozen=True):
 
 
 class Results(msgspec.Struct, frozen=True):
-    """`application` is what the runs were: searches ("evolve") or training swarms ("train")."""
+    """The runs were searches ("evolve") or training swarms ("train")."""
 
     title: str
     seeds: list[int]
@@ -217,22 +213,31 @@ class Results(msgspec.Struct, frozen=True):
 
 def write_results(folder: Path, results: Results) -> Path:
     path = folder / RESULTS
-    write_whole(path, msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
+    write_json(path, results)
     return path
 
 
 def read_results(folder: Path) -> Results:
     """The results in `folder`; RunError says why there are none."""
     path = folder / RESULTS
-    try:
-        results = msgspec.json.decode(path.read_bytes(), type=Results)
-    except OSError as error:
-        raise RunError(f"{path}: cannot be read: {error.strerror}.") from error
-    except msgspec.DecodeError as error:
-        raise RunError(f"{path}: these are not the results of an experiment: {error}.") from error
+    results = read_json(path, Results, "these are not the results of an experiment")
     if (results.format, results.version) != (FORMAT, VERSION):
         raise RunError(
             f"{path}: this is {results.format} version {results.version}, not {FORMAT} version {VERSION}. "
             "Run the experiment's command again: its finished runs are kept, the results written anew."
         )
     return results
+
+
+def write_json(path: Path, value: object) -> None:
+    write_whole(path, msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
+
+
+def read_json(path: Path, expected: type[Expected], refusal: str) -> Expected:
+    """The value at `path`; RunError with `refusal` for any other content."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=expected)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror}.") from error
+    except msgspec.DecodeError as error:
+        raise RunError(f"{path}: {refusal}: {error}.") from error

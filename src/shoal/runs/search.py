@@ -1,15 +1,12 @@
-"""The records, notes and summaries that a search leaves behind, each declared once.
-
-`evolve` writes them; reports, the dashboard, trackers and exports read them. A round is made of four kinds of
-requests, each one turn of the loop:
+"""The records, notes and summaries that a search leaves behind, each declared once. `evolve` writes them;
+reports, the dashboard, trackers and exports read them. A round is made of four kinds of requests:
 
     Drain     nothing is asked; the turn takes in the champions that have arrived
     Open      evaluate the programs that a new archive begins with
     Propose   have the model write a program, read it, evaluate it
     Close     test the best elites again on fresh seeds
 
-Answers carry their evaluations, so a resume plays nothing again. An evaluation is a function of program and
-evaluator: anyone would find the same.
+Answers carry their evaluations, functions of program and evaluator, so a resume plays nothing again.
 """
 
 from __future__ import annotations
@@ -31,8 +28,7 @@ Result = Literal["", "new", "improved", "rejected", "duplicate", "invalid", "fai
 
 
 class Words(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The words of a domain: for one program and several, for the rounds that are played, the ending of its
-    files, and a command to try a run's best program (`{run}` stands for the folder)."""
+    """Words for a program, programs, rounds; the ending of files; a command to try the best of `{run}`."""
 
     program: str = "program"
     programs: str = "programs"
@@ -77,8 +73,7 @@ class Axis(msgspec.Struct, frozen=True):
 
 
 class DomainFacts(msgspec.Struct, frozen=True):
-    """A domain as a page shows it: the sides of its archive, its words, and the tabs of its own. The defaults
-    are for a domain that is not installed: cells then go by their numbers."""
+    """A domain as a page shows it. Cells of one that is not installed, the default, go by numbers."""
 
     axes: tuple[Axis, ...] = ()
     words: Words = Words()
@@ -139,14 +134,12 @@ class Program(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 Finite = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
-"""A number that a journal can hold: JSON has no infinity, and a claim must not be able to stop its
-receiver."""
+"""A number that a journal can hold: JSON has no infinity, and no claim may stop its receiver."""
 
 
 class Champion(msgspec.Struct, array_like=True, frozen=True):
     """The winner of a round, as it travels. A receiver uses `domain` and `source`; the rest are claims, kept
-    in the journal for people and part of nothing that it computes. New fields go to the end, with a
-    default."""
+    in the journal for people alone. New fields go to the end, with a default."""
 
     domain: str
     source: str
@@ -220,12 +213,9 @@ class Opened(msgspec.Struct, frozen=True, tag="opened"):
 
 
 class Proposed(msgspec.Struct, frozen=True, tag="proposed", omit_defaults=True):
-    """The result of a proposal.
-
-    With a program: `digest`, `source`, and `evaluation` unless the program was known before. Without:
+    """With a program: `digest`, `source`, and `evaluation` unless the program was known before. Without:
     `problem` says why the text is no program, or `failure` (of kind `failed`) why there is no text. `text` is
-    the model's own, where that is not the source itself. `grammar`: the model was held to it.
-    """
+    the model's own, where that is not the source itself. `grammar`: the model was held to it."""
 
     model: str = ""
     digest: str = ""
@@ -252,8 +242,7 @@ SearchAnswer = Drained | Opened | Proposed | Closed
 
 
 class SearchEvidence(msgspec.Struct, frozen=True):
-    """The verifier's finding about a received text: its identity, and the text without anything that its
-    author could address to a reader."""
+    """The verifier's finding about a received text: its identity, and its plain form."""
 
     digest: str
     source: str
@@ -273,14 +262,10 @@ class Placed(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SearchNote(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one turn did.
-
-    `cells`, `best` and `qd_score` are of the node's archive afterwards, which met `opponents` opponents (None
-    where the turn had nothing to do with an archive). `evaluations` were made in this turn. Of the `visitors`
-    of a new round, `used` were placed in the archive or chosen as opponents. `novelty` is the share of the
-    champions received for this round whose cell was empty in the archive of the round before; None without
-    any.
-    """
+    """One turn. `cells`, `best` and `qd_score` are of the node's archive afterwards, which met `opponents`
+    opponents (None: the turn had no archive). `evaluations` were made in this turn. Of the `visitors` of a
+    new round, `used` were placed or chosen as opponents; `novelty` is the share of them whose cell was empty
+    in the archive of the round before, None without any."""
 
     turn: Count
     round: Count
@@ -305,8 +290,7 @@ class SearchNote(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SearchNodeSummary(msgspec.Struct, frozen=True):
-    """`valid` proposals were programs; `accepted` took a cell; `failed` ones got no answer; `niche_novelty`
-    has one entry per round."""
+    """`valid` proposals were programs, `accepted` ones took a cell, `failed` ones got no answer."""
 
     name: str
     model: str
@@ -329,8 +313,7 @@ class SearchNodeSummary(msgspec.Struct, frozen=True):
 
 
 class ModelSummary(msgspec.Struct, frozen=True):
-    """Cells that programs of this model filled first, hold last, and were the only ones to fill, over the
-    whole run and all nodes. `valid_rate` is None before the first answer."""
+    """Cells that this model's programs filled first, hold last, and were the only ones to fill."""
 
     model: str
     calls: int
@@ -373,9 +356,8 @@ class Contest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SearchSummary(msgspec.Struct, frozen=True):
-    """`microdollars` is None where a model's price is unknown. `best_source` is best by common fitness, as
-    its maker wrote it where that was a node of the run. `held_out` is None where there is nobody to meet.
-    `simulations` counts rounds that were played."""
+    """`microdollars` is None where a price is unknown. `best_source` is best by common fitness, if possible
+    as its maker wrote it. `held_out` is None where there is nobody to meet. `simulations` counts rounds."""
 
     finished: bool
     coverage: float

@@ -1,8 +1,6 @@
-"""Every random choice comes from a generator derived from (run seed, node, purpose, …); never global state.
-
-The derivation is a hash of the parts, so two purposes never share a stream, adding a purpose changes no
-other, and the same parts give the same numbers on every platform and Python version.
-"""
+"""Every random choice comes from a generator derived from (run seed, node, purpose, …), by a hash: two
+purposes never share a stream, adding a purpose changes no other, and the same parts give the same numbers on
+every platform and Python version."""
 
 from __future__ import annotations
 

@@ -52,8 +52,7 @@ def data_frame(rows: Rows, columns: Sequence[str]) -> Any:
 
 
 def as_cell(value: object) -> object:
-    """Text that a spreadsheet would take for a formula gets an apostrophe in front, which spreadsheets read
-    as "this is text". Models and strangers write texts; numbers are left as they are."""
+    """Puts an apostrophe before text that a spreadsheet would take for a formula; numbers stay."""
     if isinstance(value, str) and value.lstrip().startswith(FORMULA_SIGNS):
         return f"'{value}"
     return value

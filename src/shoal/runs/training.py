@@ -1,12 +1,10 @@
-"""The records, notes and summaries that a training run leaves behind, each declared once.
-
-`train` writes them; reports, the dashboard, trackers and exports read them. A turn of the loop is one of
+"""The records, notes and summaries that a training run leaves behind, each declared once. `train` writes
+them; reports, the dashboard, trackers and exports read them. A turn of the loop is one of
 
     Sample     write completions of own tasks, score them      then: share, gather, one step of learning
     Evaluate   answer the held-out tasks
 
-Answers carry texts, token ids and scores, so a resume samples nothing again: it takes the same steps of
-learning on the same data.
+Answers carry texts, token ids and scores, so a resume takes the same steps of learning and samples nothing.
 """
 
 from __future__ import annotations
@@ -26,8 +24,7 @@ LogProb = Annotated[float, msgspec.Meta(ge=-1e6, le=0.0)]
 
 
 class TaskName(msgspec.Struct, array_like=True, frozen=True):
-    """The name of a task, the same everywhere. `parameters` is the canonical JSON of the generator's
-    settings; `counter` numbers the author's tasks since its start."""
+    """A task's name, the same everywhere. `parameters` is canonical JSON; `counter` counts by author."""
 
     family: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
     version: Annotated[str, msgspec.Meta(max_length=64)]
@@ -36,9 +33,9 @@ class TaskName(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Completion(msgspec.Struct, array_like=True, frozen=True):
-    """One answer, as it travels. `finished`: its author's model ended it by itself, so the receiver restores
-    its own end token after it, and only then. `log_probs`, one per token of the author's tokenizer, are there
-    only where the author sends them. New fields go to the end, with a default."""
+    """One answer, as it travels. `finished`: its model ended it by itself, so the receiver restores its own
+    end token, and only then. `log_probs`, one per token of the author's tokenizer, may be left out. New
+    fields go to the end, with a default."""
 
     text: str
     finished: bool
@@ -46,8 +43,8 @@ class Completion(msgspec.Struct, array_like=True, frozen=True):
 
 
 class RolloutGroup(msgspec.Struct, array_like=True, frozen=True):
-    """All completions of one question by one author, as they travel. `model`, `tokenizer` and `temperature`
-    are claims; the latter two matter only under the importance estimator."""
+    """All completions of one question by one author, as they travel. From `model` on these are claims; the
+    last two matter only under the importance estimator."""
 
     task: TaskName
     question: str
@@ -61,8 +58,7 @@ class RolloutGroup(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Sample(msgspec.Struct, frozen=True, tag="sample"):
-    """Step `step`, counted from 1. The tasks are named `counter`, `counter` + 1 …, of the start at `epoch`,
-    one of each entry of `families` in turn."""
+    """Step `step`, from 1. Its tasks are numbered from `counter` on, one of each of `families` in turn."""
 
     step: int
     epoch: int
@@ -81,8 +77,8 @@ TrainRequest = Sample | Evaluate
 
 
 class Sampled(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A completion as its policy wrote it. `ids` include the end token if `finished`. `log_probs` at the
-    sampling temperature, one per id, where they were asked for."""
+    """A completion as its policy wrote it. `ids` include the end token if `finished`. `log_probs`, where they
+    were asked for, are at the sampling temperature, one per id."""
 
     text: str
     finished: bool
@@ -109,7 +105,7 @@ class SampledGroups(msgspec.Struct, frozen=True, tag="sampled", omit_defaults=Tr
 
 
 class Right(msgspec.Struct, frozen=True):
-    """How many of how many held-out tasks were answered rightly, which ones, and the sum of rewards."""
+    """`right` of `total` held-out tasks were answered rightly: those `solved`. `reward` is a sum."""
 
     right: Count
     total: Count
@@ -118,8 +114,6 @@ class Right(msgspec.Struct, frozen=True):
 
 
 class Evaluated(msgspec.Struct, frozen=True, tag="evaluated"):
-    """By family."""
-
     families: dict[str, Right]
     tokens: int = 0
     cpu: float = 0.0
@@ -138,14 +132,11 @@ class TrainEvidence(msgspec.Struct, frozen=True):
 
 
 class TrainNote(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one turn did.
-
-    `reward_local` is the mean reward of own completions, `reward_external` that of the foreign ones trained
-    on, and `reward_batch` that of all trained on, which is the paper's figure: filtered foreign groups lift
-    it. `seen` groups arrived and `verified` were scored; of these, `found` were informative and `used`
-    trained on, the oldest after `oldest` steps. `dropped` and `refused` are by reason. `families` has the sum
-    and number of own rewards. `cpu` is seconds of this process, `said` the line for people.
-    """
+    """One turn. `reward_local` is the mean reward of own completions, `reward_external` that of the foreign
+    ones trained on, and `reward_batch` that of both, the paper's figure: filtered foreign groups lift it.
+    `seen` groups arrived and `verified` were scored; of these, `found` were informative and `used` trained
+    on, the oldest after `oldest` steps. `dropped` and `refused` are by reason. `families` has the sum and
+    number of own rewards. `cpu` is seconds of this process, `said` the line for people."""
 
     turn: Count
     step: Count
@@ -237,9 +228,9 @@ class TrainNodeSummary(msgspec.Struct, frozen=True):
 
 
 class Spreading(msgspec.Struct, frozen=True):
-    """How held-out tasks went from the first node that solved them to the others. `tasks` were solved by a
-    node and not yet by all at the first evaluation; `median_delay` is in steps, over the nodes that solved
-    them later; `reached_all` is the share that every training node solved at some time."""
+    """The way of held-out tasks from the first node that solved them to the others. `tasks` were not solved
+    by all at once; `median_delay` is in steps, over the nodes that solved them later; `reached_all` is the
+    share that every training node solved at some time."""
 
     tasks: int
     median_delay: float | None
@@ -262,8 +253,7 @@ class TrainSummary(msgspec.Struct, frozen=True):
     spreading: Spreading
 
     def to_pandas(self) -> Any:
-        """A `pandas.DataFrame` with one row per node and step of its curves, and the reward of each curve; a
-        curve that has no value at a step is missing there."""
+        """A `pandas.DataFrame` with one row per node and step, and the rewards that the curves have there."""
         rows = []
         for node in self.nodes:
             curves = (node.curve_local, node.curve_held_out, node.curve_batch)

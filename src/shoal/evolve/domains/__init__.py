@@ -1,1 +1,1 @@
-"""The domains that come with Shoal. Others register themselves: see `shoal.evolve.registry`."""
+"""The domains that come with Shoal. Others register themselves: see `open_domain`."""

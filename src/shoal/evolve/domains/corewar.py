@@ -1,23 +1,20 @@
-"""Core War as a domain: fitness, measures and rules of the DRQ paper.
-
-A candidate stands with all opponents in one battle, over rounds with places drawn from a seed that is
-common to all candidates. Fitness is its mean share of the points (1 is an even share, the number of
-warriors the most). Battles run in the compiled engine on all cores, and foreign programs run nowhere else.
-"""
+"""Core War as a domain: fitness, measures and rules of the DRQ paper. A candidate stands with all opponents
+in one battle, over rounds with places drawn from a seed that all candidates share. Fitness is its mean share
+of the points: 1 is an even share. Foreign programs run in the compiled engine and nowhere else."""
 
 from __future__ import annotations
 
+import contextlib
 import re
-import threading
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Self
 
 import msgspec
 
 from shoal.corewar import (
+    Result,
     Settings,
     Warrior,
     assemble,
@@ -42,6 +39,8 @@ LENGTH = Axis("length", (5, 12, 20, 35, 60))
 OPCODES = Axis("opcodes", (4, 6, 8, 10, 14))
 """DRQ's axes: processes spawned, addresses executed; program length and different opcodes instead."""
 AXES = {axis.measure: axis for axis in (SPAWNED, COVERAGE, LENGTH, OPCODES)}
+RULES = ("core_size", "cycles", "processes", "length", "distance")
+"""The options that are the engine's settings."""
 
 MAX_DUELS_AT_ONCE = 4096
 """Battles handed to the engine in one call, which bounds the memory of the results."""
@@ -74,11 +73,8 @@ class CoreWarOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CoreWar(Domain):
-    """Core War under `settings`, which are DRQ's unless given.
-
-    Sources are assembled strictly; `lenient` accepts a little more of what models write, which other
-    assemblers refuse. `threads` limits the engine. `brief` explains the language to models in few words.
-    """
+    """Core War under `settings`, by default DRQ's. `lenient` accepts a little more of what models write,
+    which other assemblers refuse. `threads` limits the engine. `brief` explains the language in few words."""
 
     name = "corewar"
     words = Words(
@@ -110,8 +106,7 @@ class CoreWar(Domain):
         self.threads = threads
         # Opponents and champions are parsed again each round, by every node; assembling them costs more than
         # a short battle.
-        self._parsed: OrderedDict[str, Candidate] = OrderedDict()
-        self._parsing = threading.Lock()
+        self._parsed = lru_cache(MOST_REMEMBERED)(self._parse)
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any], *, threads: int | None = None) -> Self:
@@ -120,29 +115,15 @@ class CoreWar(Domain):
         if unknown or not chosen.axes or len(set(chosen.axes)) < len(chosen.axes):
             wrong = f"no axis is called {unknown[0]!r}" if unknown else "name one axis or more, each once"
             raise ConfigError(f"options.axes: {wrong}: known are {', '.join(AXES)}")
-        rules = Settings(
-            core_size=chosen.core_size,
-            cycles=chosen.cycles,
-            processes=chosen.processes,
-            length=chosen.length,
-            distance=chosen.distance,
-            stop="play-on",
-        )
+        rules = Settings(**{name: getattr(chosen, name) for name in RULES}, stop="play-on")
         axes = [AXES[name] for name in chosen.axes]
         return cls(rules, axes=axes, lenient=chosen.lenient, threads=threads, brief=chosen.brief)
 
     @property
     def options(self) -> Mapping[str, Any]:
-        rules, axes = self.settings, [axis.measure for axis in self.axes]
-        return {
-            **{
-                name: getattr(rules, name)
-                for name in ("core_size", "cycles", "processes", "length", "distance")
-            },
-            "axes": axes,
-            "lenient": self.lenient,
-            "brief": self.brief,
-        }
+        rules = {name: getattr(self.settings, name) for name in RULES}
+        axes = [axis.measure for axis in self.axes]
+        return {**rules, "axes": axes, "lenient": self.lenient, "brief": self.brief}
 
     @property
     def opponent_limit(self) -> int:  # type: ignore[override]
@@ -171,8 +152,12 @@ class CoreWar(Domain):
 
     def starters(self) -> Mapping[str, str]:
         """The starter warriors that assemble under these settings."""
-        found = {name: starter_source(name) for name in starter_names()}
-        return {name: source for name, source in found.items() if self._assembles(source)}
+        found = {}
+        for name in starter_names():
+            with contextlib.suppress(AssemblyError):
+                assemble(starter_source(name), self.settings)
+                found[name] = starter_source(name)
+        return found
 
     @property
     def first_opponents(self) -> tuple[str, ...]:
@@ -180,18 +165,7 @@ class CoreWar(Domain):
         return ("imp",)
 
     def parse(self, text: str) -> Candidate:
-        with self._parsing:
-            known = self._parsed.get(text)
-            if known is not None:
-                self._parsed.move_to_end(text)
-                return known
-        candidate = self._parse(text)
-        if len(text) <= MOST_REMEMBERED_CHARACTERS:
-            with self._parsing:
-                self._parsed[text] = candidate
-                if len(self._parsed) > MOST_REMEMBERED:
-                    self._parsed.popitem(last=False)
-        return candidate
+        return self._parsed(text) if len(text) <= MOST_REMEMBERED_CHARACTERS else self._parse(text)
 
     def _parse(self, text: str) -> Candidate:
         try:
@@ -204,41 +178,39 @@ class CoreWar(Domain):
         self, candidates: Sequence[Candidate], opponents: Sequence[Candidate], *, seed: int, rounds: int
     ) -> list[Outcome]:
         others = [_warrior(opponent) for opponent in opponents]
+        warriors = [_warrior(candidate) for candidate in candidates]
+        battles = [[warrior, *others] for warrior in warriors]
         outcomes: list[Outcome] = []
-        for begin in range(0, len(candidates), MAX_DUELS_AT_ONCE):
-            warriors = [_warrior(one) for one in candidates[begin : begin + MAX_DUELS_AT_ONCE]]
-            results = fight_all(
-                [[warrior, *others] for warrior in warriors],
-                self.settings, rounds, seed=seed, statistics=True, threads=self.threads,
-            )  # fmt: skip
-            for warrior, result in zip(warriors, results, strict=True):
-                measures = {
-                    "spawned": float(result.spawned[:, 0].mean()),
-                    "coverage": float(result.coverage[:, 0].mean()),
-                    "length": float(len(warrior)),
-                    "opcodes": float(len({instruction.opcode for instruction in warrior.code})),
-                }
-                outcomes.append(Outcome(result.share[:, 0].tolist(), measures))
+        results = self._fight(battles, seed, rounds, statistics=True)
+        for warrior, result in zip(warriors, results, strict=True):
+            measures = {
+                "spawned": float(result.spawned[:, 0].mean()),
+                "coverage": float(result.coverage[:, 0].mean()),
+                "length": float(len(warrior)),
+                "opcodes": float(len({instruction.opcode for instruction in warrior.code})),
+            }
+            outcomes.append(Outcome(result.share[:, 0].tolist(), measures))
         return outcomes
+
+    def _fight(
+        self, battles: Sequence[Sequence[Warrior]], seed: int, rounds: int, statistics: bool = False
+    ) -> Iterator[Result]:
+        for begin in range(0, len(battles), MAX_DUELS_AT_ONCE):
+            yield from fight_all(
+                battles[begin : begin + MAX_DUELS_AT_ONCE],
+                self.settings, rounds, seed=seed, statistics=statistics, threads=self.threads,
+            )  # fmt: skip
 
     def duel(
         self, candidates: Sequence[Candidate], opponents: Sequence[Candidate], *, seed: int, rounds: int
     ) -> list[list[Duel]]:
         """One-on-one battles; the scores are both sides' mean shares, which add up to 2 unless both die."""
-        pairs = [(one, other) for one in candidates for other in opponents]
-        duels: list[Duel] = []
-        for begin in range(0, len(pairs), MAX_DUELS_AT_ONCE):
-            part = pairs[begin : begin + MAX_DUELS_AT_ONCE]
-            results = fight_all(
-                [[_warrior(one), _warrior(other)] for one, other in part],
-                self.settings, rounds, seed=seed, threads=self.threads,
-            )  # fmt: skip
-            for (_, other), result in zip(part, results, strict=True):
-                own_share, other_share = result.share.mean(axis=0).tolist()
-                duels.append(Duel(other.digest, own_share, other_share, rounds))
-        return [
-            duels[index * len(opponents) : (index + 1) * len(opponents)] for index in range(len(candidates))
-        ]
+        battles = [[_warrior(one), _warrior(other)] for one in candidates for other in opponents]
+        met = [other.digest for other in opponents] * len(candidates)
+        shares = (result.share.mean(axis=0).tolist() for result in self._fight(battles, seed, rounds))
+        duels = [Duel(digest, own, theirs, rounds) for digest, (own, theirs) in zip(met, shares, strict=True)]
+        size = len(opponents)
+        return [duels[index * size : (index + 1) * size] for index in range(len(candidates))]
 
     def looks_like_code(self, line: str) -> bool:
         text = line.strip()
@@ -278,13 +250,6 @@ class CoreWar(Domain):
             if duel.outcome != "win"
         ]
         return "\n".join(lines)
-
-    def _assembles(self, source: str) -> bool:
-        try:
-            assemble(source, self.settings)
-        except AssemblyError:
-            return False
-        return True
 
 
 def _warrior(candidate: Candidate) -> Warrior:

@@ -1,9 +1,6 @@
-"""Prompts: templates with a name and a version, filled in at `{{places}}`.
-
-A prompt records the id of every template that went into it (name, version, digest), so that two runs can be
-told apart by their prompts. In the blind mode, as in the DEI and DRQ papers, a prompt shows the parent and
-nothing about how it does; the informed mode adds the score and the losses.
-"""
+"""Prompts: templates with a name and a version, filled in at `{{places}}`. A prompt records the id of every
+template in it, so that runs can be told apart by their prompts. The blind mode shows the parent alone, as in
+the DEI and DRQ papers; the informed mode adds its score and its losses."""
 
 from __future__ import annotations
 
@@ -51,8 +48,7 @@ class Template(msgspec.Struct, frozen=True):
 
 
 class Prompt(msgspec.Struct, frozen=True):
-    """One stateless question to a model. `templates` are the ids of the texts it was made of, `values` the
-    whole texts that were filled in."""
+    """One stateless question to a model: the ids of its `templates`, and the whole texts that fill them."""
 
     task: str
     system: str

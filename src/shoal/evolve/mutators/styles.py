@@ -1,11 +1,87 @@
-"""Styles that attack: blindly, with bombs in even steps, sweeps and traps; or after looking."""
+"""The styles of playing: how each begins, what it puts into programs, and how it likes to change them. A
+writer returns a program in Redcode with constants drawn anew; a fragment is a piece of one."""
 
 from __future__ import annotations
 
+import math
 import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 
 from shoal.corewar import Settings
-from shoal.evolve.mutators.style import Style, anywhere, bomb, nearby, repeat, step, taste
+
+Writer = Callable[[random.Random, Settings], str]
+Number = Callable[[random.Random, Settings], int]
+
+EVEN: Mapping[str, int] = MappingProxyType(
+    {"constant": 8, "mode": 3, "modifier": 2, "opcode": 2, "insert": 3, "delete": 3, "duplicate": 2,
+     "swap": 2, "start": 1, "splice": 4}
+)  # fmt: skip
+"""The usual weights of the kinds of change."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """`writers` make programs, `fragments` a few instructions to splice in, `constant` a number as the style
+    uses it; `taste` weighs the kinds of change, `boldness` is the probability of one change more."""
+
+    name: str
+    writers: tuple[Writer, ...]
+    fragments: tuple[Writer, ...]
+    constant: Number
+    taste: Mapping[str, int]
+    boldness: float = 0.45
+
+    def new(self, rng: random.Random, settings: Settings) -> str:
+        return rng.choice(self.writers)(rng, settings)
+
+    def fragment(self, rng: random.Random, settings: Settings) -> str:
+        return rng.choice(self.fragments)(rng, settings)
+
+
+def anywhere(rng: random.Random, settings: Settings) -> int:
+    return rng.randrange(settings.core_size)
+
+
+def nearby(rng: random.Random, settings: Settings) -> int:
+    return rng.randint(-12, 12) % settings.core_size
+
+
+def step(rng: random.Random, settings: Settings, spacing: int | None = None) -> int:
+    """A step whose multiples hit every `spacing`-th cell of the core; a few cells if not given."""
+    size = settings.core_size
+    wanted = spacing or rng.choice((1, 2, 4, 5, 8, 10))
+    reached = math.gcd(wanted, size)
+    for _ in range(64):
+        drawn = rng.randrange(max(1, size // 20), max(2, size - size // 20)) // reached * reached
+        if drawn and math.gcd(drawn, size) == reached:
+            return drawn
+    return max(1, reached)
+
+
+def imp_step(rng: random.Random, settings: Settings, points: int | None = None) -> int:
+    """The distance d of an imp ring: points * d = 1 more than a multiple of the core size."""
+    size = settings.core_size
+    for count in [points] if points else rng.sample((3, 5, 7, 9, 11, 13), 6):
+        if math.gcd(count, size) == 1:
+            return pow(count, -1, size)
+    return 1
+
+
+def taste(**more: int) -> dict[str, int]:
+    """The even taste with some kinds of change made more or less frequent."""
+    return {**EVEN, **more}
+
+
+def repeat(line: str, times: int) -> str:
+    return "\n".join([line] * times)
+
+
+def bomb(rng: random.Random) -> str:
+    decoy = f"dat >{rng.randint(1, 99)}, 1"
+    return rng.choice(("dat #0, #0", "dat <2667, <1", "spl 0, 0", "spl #0, 0", "jmp 0, <-1", decoy))
+
 
 # ---- bomber: throws instructions over the core in even steps ----
 
@@ -271,3 +347,156 @@ def _quickscan_fragment(rng: random.Random, settings: Settings) -> str:
 QUICKSCAN = Style(
     "quickscan", (_quickscan,), (_quickscan_fragment,), anywhere, taste(splice=9, delete=1), 0.6
 )
+
+
+# ---- replicator: copies itself ----
+
+
+def _paper(rng: random.Random, settings: Settings) -> str:
+    shots = "\n".join(
+        f"mov.i bomb, {rng.choice('>}')}{anywhere(rng, settings)}" for _ in range(rng.randint(0, 3))
+    )
+    return f"""
+        org   start
+start
+{repeat("        spl   1, 0", rng.randint(2, 4))}
+up      spl   @0, {rng.choice("<>}")}{anywhere(rng, settings)}
+        mov.i }}up, >up
+{shots}
+        mov.i {{up, <down
+down    jmp   @0, >{anywhere(rng, settings)}
+bomb    {rng.choice(("dat <2667, <1", "dat #1, #1", "dat <1, {1"))}
+        end
+"""
+
+
+def _silk(rng: random.Random, settings: Settings) -> str:
+    copies = "\n".join(
+        f"        spl   @0, {rng.choice('<>')}{anywhere(rng, settings)}\n        mov.i }}-1, >-1"
+        for _ in range(rng.randint(1, 3))
+    )
+    return f"""
+        org   start
+start   spl   1, {rng.choice("<>")}{anywhere(rng, settings)}
+        spl   1, 0
+        mov.i -1, 0
+{copies}
+        mov.i bomb, {rng.choice(">}<")}{anywhere(rng, settings)}
+        jmz.a -{rng.randint(3, 5)}, {rng.choice("{*")}-{rng.randint(1, 3)}
+bomb    dat   <{rng.randint(1, 2667)}, <{rng.randint(1, 99)}
+        end
+"""
+
+
+def _mouse(rng: random.Random, settings: Settings) -> str:
+    return f"""
+        org   mouse
+mouse   mov.ab #last-mouse, left
+        mov.a #mouse-trail, trail
+copy    mov.i }}trail, >trail
+left    djn.b copy, #0
+        sub.ab #last-mouse, trail
+        spl   @trail, 0
+        add.ab #{step(rng, settings)}, trail
+        {rng.choice(("jmp mouse, 0", "jmz.b mouse, mouse", "djn.b mouse, #40"))}
+trail   dat   #0, #{anywhere(rng, settings)}
+last    end
+"""
+
+
+def _replicator_fragment(rng: random.Random, settings: Settings) -> str:
+    return rng.choice((
+        f"spl @0, <{anywhere(rng, settings)}\nmov.i }}-1, >-1",
+        f"mov.i {{-2, <1\njmp @0, >{anywhere(rng, settings)}",
+        "spl 1, 0",
+        "spl 1, 0\nspl 1, 0",
+        f"spl {nearby(rng, settings)}, >{anywhere(rng, settings)}",
+    ))  # fmt: skip
+
+
+REPLICATOR = Style(
+    "replicator", (_paper, _silk, _mouse), (_replicator_fragment,), anywhere, taste(duplicate=5, splice=6)
+)
+
+
+# ---- imp: runs, in rings and spirals ----
+
+
+def _imp(rng: random.Random, settings: Settings) -> str:
+    ahead = rng.choice((1, 1, imp_step(rng, settings)))
+    far = anywhere(rng, settings)
+    return f"""
+        org   start
+start   {rng.choice(("nop 0, 0", f"mov.i imp, {far}", f"mov.i 2, <{far}"))}
+        {rng.choice(("jmp imp, 0", f"spl imp, <{anywhere(rng, settings)}"))}
+        {rng.choice(("dat 0, 0", "jmp imp, 0", "dat <1, <1", f"mov.i -1, >{anywhere(rng, settings)}"))}
+imp     mov.i {rng.choice("#$")}0, {ahead}
+        end
+"""
+
+
+def _ring(rng: random.Random, settings: Settings) -> str:
+    points = rng.choice((3, 3, 5, 7, 9))
+    by = imp_step(rng, settings, points)
+    doublings = rng.randint(1, 4)
+    table = "\n".join(f"        dat   imp+{index}*{by}, 0" for index in range(2**doublings))
+    return f"""
+        org   start
+start
+{repeat("        spl   1, 0", doublings)}
+        jmp   *table, }}0
+table
+{table}
+{repeat("        dat   0, 0", rng.randint(0, 8))}
+imp     mov.i {rng.choice("#$")}0, {by}
+        end
+"""
+
+
+def _pump(rng: random.Random, settings: Settings) -> str:
+    by = imp_step(rng, settings)
+    return f"""
+        org   start
+start   {rng.choice(("spl #0, <-30", "spl 2, 0", "spl 1, 0"))}
+        add.a #{by}, launch
+launch  spl   imp-{by}, {rng.choice("<>")}{anywhere(rng, settings)}
+        djn.b start, #{rng.randint(4, 800)}
+        {rng.choice(("jmp -3, 0", "jmp imp, 0", "dat 0, 0"))}
+imp     mov.i #{rng.randint(0, 200)}, {by}
+        end
+"""
+
+
+def _imp_fragment(rng: random.Random, settings: Settings) -> str:
+    return rng.choice((
+        f"mov.i #0, {imp_step(rng, settings)}",
+        "mov.i 0, 1",
+        f"spl 2, 0\nmov.i 0, 1\nmov.i #1, {imp_step(rng, settings)}",
+        f"spl 1, 0\nadd.a #{imp_step(rng, settings)}, 1\njmp 1, 0",
+    ))  # fmt: skip
+
+
+IMP = Style("imp", (_imp, _ring, _pump), (_imp_fragment,), imp_step, taste(splice=6, start=2))
+
+
+# ---- random: no ideas, as control ----
+
+_OPCODE_NAMES = "DAT MOV MOV MOV ADD SUB MUL DIV MOD JMP JMZ JMN DJN SEQ SNE SLT SPL SPL NOP".split()
+_MODIFIER_NAMES = "A B AB BA F X I I".split()
+
+
+def _random_line(rng: random.Random, settings: Settings) -> str:
+    a, b = ((nearby if rng.random() < 0.7 else anywhere)(rng, settings) for _ in range(2))
+    name = f"{rng.choice(_OPCODE_NAMES)}.{rng.choice(_MODIFIER_NAMES)}"
+    return f"        {name} {rng.choice('#$*@{<}>')}{a}, {rng.choice('#$*@{<}>')}{b}"
+
+
+def _random_program(rng: random.Random, settings: Settings) -> str:
+    return "\n".join(_random_line(rng, settings) for _ in range(rng.randint(2, 16))) + "\n        end\n"
+
+
+RANDOM = Style(
+    "random", (_random_program,), (_random_line,), anywhere, taste(mode=6, modifier=6, opcode=6), 0.6
+)
+
+STYLES = (BOMBER, REPLICATOR, SCANNER, IMP, CLEAR, VAMPIRE, QUICKSCAN, RANDOM)
