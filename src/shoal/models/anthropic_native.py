@@ -1,8 +1,8 @@
 """Anthropic's own protocol, with the system text cached by the vendor.
 
-All calls of a search share one system text. It is marked for the prompt cache, so that every call after the
-first pays a tenth for it; the vendor does not cache texts below its minimum. The usage of the answer counts
-the tokens that were read from the cache and written to it.
+All calls of a search share one system text. It is marked for the prompt cache, so every call after the first
+pays a tenth for it; the vendor does not cache texts below its minimum. The usage of an answer counts the
+tokens that were read from the cache and written to it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class AnthropicModel(RemoteModel):
             cached = {"type": "text", "text": request.system, "cache_control": {"type": "ephemeral"}}
             body["system"] = [cached]
         for name, value in request.sampling.chosen().items():
-            if self.capabilities.takes(name):
+            if name not in self.capabilities.refused:
                 body["stop_sequences" if name == "stop" else name] = value
         return body
 

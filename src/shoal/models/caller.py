@@ -1,14 +1,13 @@
 """The one retry layer: a request goes in, and within the deadline an answer or one named error comes out.
 
-Every attempt that may have reached the model is one call, also when it was refused, timed out or came back
-broken. An attempt that found nobody to connect to costs nothing. Where the endpoint refused before making
-tokens, no tokens are booked; where the cost of an attempt is unknown, the most that it could be is booked.
-Nothing is spent silently: each attempt is begun and booked on its own, and `ChatAnswer.attempts` counts them.
+Every attempt that may have reached the model is one call, also if it was refused, timed out or came back
+broken; an attempt that could not connect costs nothing. No tokens are booked for a refusal before any were
+made; an unknown cost is booked as the most that it could be. `ChatAnswer.attempts` counts the calls.
 
-Rate limits, time-outs, failures of the server and broken answers are tried again, after a pause that doubles,
-with jitter from the caller's generator, or as long as the endpoint asks. A pause that would end after the
-deadline is not begun. A refused setting that can be left out is left out, and the request is sent again at
-once. Every other failure ends the call.
+Rate limits, time-outs, failures of the server and broken answers are tried again after a pause that doubles,
+with jitter from the caller's generator, or as long as the endpoint asks. No pause ends after the deadline. A
+refused setting that can be left out is left out, and the request is sent again at once. Every other failure
+ends the call.
 
     with Background() as background:
         future = background.submit(Caller(model).call(request, rng))     # returns at once

@@ -29,13 +29,11 @@ TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 
 
 class Capabilities(msgspec.Struct, omit_defaults=True):
-    """The settings that an endpoint takes for one model. No list of model names is kept: every setting is
-    sent until a refusal names it, and from then on it is left out, or sent in its other form.
+    """The settings that an endpoint takes for one model: every setting is sent until a refusal names it, and
+    from then on it is left out, or sent in its other form.
 
-    `token_limit` is the name under which the bound on the answer is sent; the bound cannot be dropped,
-    because a budget relies on it. Where `system` is false, the system text travels in the first user message.
-    `grammar` is the dialect in which the server takes a grammar.
-    """
+    `token_limit` is the name of the bound on the answer; a budget relies on the bound, so it is never
+    dropped. If `system` is false, the system text travels in the first user message."""
 
     token_limit: str = "max_tokens"
     refused: set[str] = msgspec.field(default_factory=set)
@@ -43,23 +41,18 @@ class Capabilities(msgspec.Struct, omit_defaults=True):
     grammar: Dialect = "unknown"
 
     def learn(self, setting: str) -> bool:
-        """Notes a refusal; true if the next request will do without the setting. Learning the same twice is
-        the same as once: several calls in flight may be refused for one reason."""
+        """Notes a refusal; true if the next request will do without the setting. Learning twice is the same
+        as once, because several calls in flight may be refused for one reason."""
         if setting == "system":
             self.system = False
             return True
         if setting not in (*TOKEN_LIMITS, *DROPPABLE):
             return False
         self.refused.add(setting)
-        if setting in TOKEN_LIMITS:
-            other = TOKEN_LIMITS[1 - TOKEN_LIMITS.index(setting)]
-            if other in self.refused:
-                return False
-            self.token_limit = other
-        return True
-
-    def takes(self, setting: str) -> bool:
-        return setting not in self.refused
+        if setting in DROPPABLE:
+            return True
+        self.token_limit = TOKEN_LIMITS[1 - TOKEN_LIMITS.index(setting)]
+        return self.token_limit not in self.refused
 
     def omitted(self, request: ChatRequest) -> tuple[str, ...]:
         """The settings of this request that are left out."""
@@ -95,10 +88,10 @@ class _Waiter:
 class Endpoint:
     """One endpoint. Where several models of it ask for different limits, the tightest holds."""
 
-    def __init__(self, name: str, concurrency: int = DEFAULT_CONCURRENCY, rpm: float | None = None) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.concurrency = concurrency
-        self.rpm = rpm
+        self.concurrency = DEFAULT_CONCURRENCY
+        self.rpm: float | None = None
         self._lock = threading.Lock()
         self._active = 0
         self._waiting: deque[_Waiter] = deque()
@@ -193,9 +186,7 @@ class Endpoints:
 
     def get(self, name: str) -> Endpoint:
         with self._lock:
-            if name not in self._known:
-                self._known[name] = Endpoint(name)
-            return self._known[name]
+            return self._known.setdefault(name, Endpoint(name))
 
 
 ENDPOINTS = Endpoints()

@@ -22,7 +22,7 @@ from shoal.errors import (
     ModelSettingError,
     ModelTimeoutError,
 )
-from shoal.models.protocol import ChatAnswer, ChatRequest, Usage
+from shoal.models.protocol import ChatAnswer, ChatRequest, Model, Usage
 
 Script = str | ChatAnswer | ModelError
 Builtin = Callable[[Mapping[str, str], random.Random], str]
@@ -37,29 +37,19 @@ ERRORS: dict[str, Callable[[str], ModelError]] = {
 }
 
 
-class Instant:
+class Instant(Model):
     """A model that needs no waiting. Subclasses give `answer_now`."""
 
     instant = True
 
     def __init__(self, spec: str) -> None:
-        self.spec = spec
-        self.endpoint = spec
-
-    def __repr__(self) -> str:
-        return f"<model {self.spec}>"
+        self.spec = self.endpoint = spec
 
     def answer_now(self, request: ChatRequest) -> ChatAnswer:
         raise NotImplementedError
 
     async def answer(self, request: ChatRequest, *, timeout: float) -> ChatAnswer:
         return self.answer_now(request)
-
-    def learn(self, setting: str) -> bool:
-        return False
-
-    async def close(self) -> None:
-        return None
 
 
 class BuiltinModel(Instant):

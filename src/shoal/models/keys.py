@@ -41,8 +41,7 @@ class Key:
         raise TypeError("a key is not written anywhere")
 
     def scrub(self, text: str) -> str:
-        """An error text without the key, and without any eight or more characters in a row of it: servers
-        echo keys in part."""
+        """An error text without the key or any part of eight or more characters: servers echo parts."""
         secret = self._secret
         if len(secret) <= SHORTEST_FRAGMENT:
             return text.replace(secret, REMOVED) if secret else text
@@ -52,11 +51,8 @@ class Key:
         return text
 
     def scrub_answer(self, text: str) -> str:
-        """An answer without the key as a whole. Short keys, such as those of local servers, may be ordinary
-        words and stay."""
-        if len(self._secret) < SHORTEST_KEY_IN_ANSWERS:
-            return text
-        return text.replace(self._secret, REMOVED)
+        """An answer without the whole key. Short keys, as of local servers, may be plain words and stay."""
+        return text if len(self._secret) < SHORTEST_KEY_IN_ANSWERS else text.replace(self._secret, REMOVED)
 
 
 def host_variable(host: str) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 
@@ -41,35 +40,28 @@ class Preset(msgspec.Struct, frozen=True):
         options = f"{self.pip_options} " if self.pip_options else ""
         return f"pip install {options}{' '.join(self.requirements)}"
 
-    def find(self, search: Sequence[str] | None = None) -> list[Path] | None:
-        """The installed parts, or None if one is missing; `search` replaces the path for packages."""
-        found = []
-        for package, inside in self.parts:
-            folder = package_folder(package, search)
-            if folder is None or not (folder / inside).is_file():
-                return None
-            found.append(folder / inside)
-        return found
+    def find(self) -> list[Path] | None:
+        """The installed parts, or None if one is missing."""
+        folders = [(package_folder(package), inside) for package, inside in self.parts]
+        found = [folder / inside for folder, inside in folders if folder and (folder / inside).is_file()]
+        return found if len(found) == len(folders) else None
 
-    def installed(self, search: Sequence[str] | None = None) -> list[Path]:
+    def installed(self) -> list[Path]:
         """The installed parts, unread; ConfigError with the remedy if one is missing."""
-        parts = self.find(search)
+        parts = self.find()
         if parts is None:
             raise ConfigError(f"local:{self.name} is not installed: run `{self.command()}` ({self.licence})")
         return parts
 
-    def file(self, search: Sequence[str] | None = None) -> Path:
+    def file(self) -> Path:
         """The one GGUF file, checked; ConfigError with the remedy if it is missing or another one."""
-        parts = self.installed(search)
+        parts = self.installed()
         if len(parts) == 1:
             self._check(file_digest(parts[0]), parts[0])
             return parts[0]
         joined = cache_folder() / "models" / f"{self.name}-{self.sha256[:16]}.gguf"
-        if not (joined.is_file() and joined.stat().st_size == self.size):
-            self._join(parts, joined)
-        return use(joined)
-
-    def _join(self, parts: list[Path], joined: Path) -> None:
+        if joined.is_file() and joined.stat().st_size == self.size:
+            return use(joined)
         with made_whole(joined) as aside:
             if shutil.disk_usage(aside.parent).free < self.size + (64 << 20):
                 raise ConfigError(
@@ -82,6 +74,7 @@ class Preset(msgspec.Struct, frozen=True):
                 file.flush()
                 os.fsync(file.fileno())
             self._check(file_digest(aside), parts[0])
+        return use(joined)
 
     def _check(self, digest: str, path: Path) -> None:
         if digest != self.sha256:
@@ -91,12 +84,11 @@ class Preset(msgspec.Struct, frozen=True):
             )
 
 
-def package_folder(package: str, search: Sequence[str] | None = None) -> Path | None:
+def package_folder(package: str) -> Path | None:
     """The folder of an installed package, which is not imported."""
-    spec = PathFinder.find_spec(package, None if search is None else list(search))
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    return Path(next(iter(spec.submodule_search_locations)))
+    spec = PathFinder.find_spec(package)
+    places = None if spec is None else spec.submodule_search_locations
+    return Path(next(iter(places))) if places else None
 
 
 def file_digest(path: Path) -> str:

@@ -22,8 +22,8 @@ FREE_SCHEMES = ("local", "builtin", "fake", "cassette")
 
 
 class Price(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The price of one model. `input`, `output` and `cached` are the user's dollars for a million tokens; a
-    price of the table has `provider` or `url` and `model` instead. `shown` describes it for people."""
+    """The price of one model. A price of the user's has `input`, `output` and `cached`, in dollars for a
+    million tokens; a price of the table has `provider` or `url`, and `model`. `shown` is for people."""
 
     state: Literal["priced", "free", "unpriced"]
     shown: str = ""
@@ -51,7 +51,7 @@ class Price(msgspec.Struct, frozen=True, omit_defaults=True):
         return max(self.cost(whole), self.cost(msgspec.structs.replace(whole, cache_written=input_tokens)))
 
     def looked_up(self, usage: Usage) -> Any:
-        """The entry of the table for these tokens; LookupError or others where there is none."""
+        """The entry of the table for these tokens; LookupError or others if there is none."""
         prices: Any = import_module("genai_prices")
         known = prices.Usage(
             input_tokens=usage.input,

@@ -143,45 +143,32 @@ class Model(Protocol):
     """A model that was opened from the text `spec`. Rate and concurrency are counted per `endpoint`.
     `instant` models compute the answer at once and can be asked with `answer_now` from any thread."""
 
-    @property
-    def spec(self) -> str: ...
+    spec: str
+    endpoint: str
+    instant: bool = False
 
-    @property
-    def endpoint(self) -> str: ...
-
-    @property
-    def instant(self) -> bool: ...
+    def __repr__(self) -> str:
+        return f"<model {self.spec}>"
 
     async def answer(self, request: ChatRequest, *, timeout: float) -> ChatAnswer:
         """One attempt within `timeout` seconds: an answer, or a ModelError; nothing is retried."""
+        raise NotImplementedError
 
     def learn(self, setting: str) -> bool:
         """Notes that the endpoint refused a setting; true if the next request can do without it."""
+        return False
 
     async def close(self) -> None:
         """Frees connections or weights; closing twice is allowed."""
+        return
 
 
-class Wrapper:
+class Wrapper(Model):
     """A model around another one. Subclasses change the answers; the rest is the inner model's."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
-
-    def __repr__(self) -> str:
-        return repr(self._model)
-
-    @property
-    def spec(self) -> str:
-        return self._model.spec
-
-    @property
-    def endpoint(self) -> str:
-        return self._model.endpoint
-
-    @property
-    def instant(self) -> bool:
-        return self._model.instant
+        self.spec, self.endpoint, self.instant = model.spec, model.endpoint, model.instant
 
     def learn(self, setting: str) -> bool:
         return self._model.learn(setting)

@@ -15,18 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import ConfigError, ModelServerError, ModelSettingError
-from shoal.models.llama import LocalModel, in_thread
+from shoal.models.llama import in_thread
 from shoal.models.openai_compatible import chat_body
-from shoal.models.protocol import ChatAnswer, ChatRequest, Finish, Usage
+from shoal.models.protocol import ChatAnswer, ChatRequest, Finish, Model, Usage
 from shoal.models.remote import import_package
 
 
-class TransformersModel(LocalModel):
+class TransformersModel(Model):
     """The model in one folder, loaded on first use."""
 
     def __init__(self, spec: str, folder: Path) -> None:
-        super().__init__(spec, folder)
-        self._folder = folder
+        self.spec, self.endpoint, self._folder = spec, f"local:{folder}", folder
         self._torch = import_package("torch", "train", spec)
         self._transformers = import_package("transformers", "train", spec)
         self._worker = ThreadPoolExecutor(1, thread_name_prefix=f"transformers-{folder.name}")
