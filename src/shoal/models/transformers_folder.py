@@ -18,7 +18,7 @@ from shoal.errors import ConfigError, ModelServerError, ModelSettingError
 from shoal.models.llama import in_thread
 from shoal.models.openai_compatible import chat_body
 from shoal.models.protocol import ChatAnswer, ChatRequest, Finish, Model, Usage
-from shoal.models.remote import import_package
+from shoal.models.remote import import_package, quote
 
 
 class TransformersModel(Model):
@@ -35,7 +35,7 @@ class TransformersModel(Model):
         try:
             return await in_thread(partial(self._generate, request), self._worker, self.spec, timeout)
         except RuntimeError as error:
-            raise ModelServerError(f"{self.spec} failed ({' '.join(str(error).split())[:200]})") from None
+            raise ModelServerError(f"{self.spec} failed ({quote(str(error))})") from None
 
     async def close(self) -> None:
         self._loaded = None
@@ -48,7 +48,7 @@ class TransformersModel(Model):
                 tokenizer = kind.AutoTokenizer.from_pretrained(str(self._folder), **options)
                 model = kind.AutoModelForCausalLM.from_pretrained(str(self._folder), **options)
             except (OSError, ValueError) as error:
-                problem = " ".join(str(error).split())[:200]
+                problem = quote(str(error))
                 raise ConfigError(f"{self._folder} cannot be loaded as a model ({problem})") from None
             model.eval()
             self._loaded = (tokenizer, model)

@@ -81,16 +81,11 @@ class Learnt:
 
 
 class Policy(Protocol):
-    """One model in training. Not thread-safe."""
+    """One model in training, opened by the spec `model`. Not thread-safe. `tokenizer` is a digest that two
+    policies share if and only if they cut text into tokens alike; "" if there is no tokenizer."""
 
-    @property
-    def model(self) -> str:
-        """The spec by which it was opened, e.g. tiny:llama."""
-
-    @property
-    def tokenizer(self) -> str:
-        """A digest that two policies share if and only if they cut text into tokens alike; "" if there is no
-        tokenizer."""
+    model: str
+    tokenizer: str
 
     def sample(
         self, questions: Sequence[str], group: int, sampling: Sampling, seed: int, *, log_probs: bool = False
@@ -99,8 +94,7 @@ class Policy(Protocol):
 
     def learn(self, groups: Sequence[LearningGroup], learning: Learning, temperature: float) -> Learnt:
         """One step on all groups together. A loss or gradient that is not finite raises TrainError and leaves
-        weights and optimiser as they were. Groups whose advantages are all 0 may be passed over in the
-        computation but count in the normalisation."""
+        weights and optimiser as they were. Groups whose advantages are all 0 count in the normalisation."""
 
     def save(self, folder: Path) -> None:
         """Writes everything that `restore` needs: weights, optimiser."""

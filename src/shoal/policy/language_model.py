@@ -25,7 +25,7 @@ from shoal.policy.loss import Loss, policy_loss
 from shoal.policy.plan import Plan, Work, plan
 from shoal.policy.prompt import Encoding, Render, plain
 from shoal.policy.sampler import Drawer, Drawn, PlainSampler
-from shoal.policy.weights import Loaded, reload_plain
+from shoal.policy.weights import Loaded, load_like
 
 MOST_ROWS = 128
 """Completions that are sampled at a time. More of them cost memory and gain nothing on a processor."""
@@ -107,8 +107,7 @@ class LanguageModelPolicy:
                 fixed = [self._fix(batch, learning, temperature, several) for batch in work.batches]
                 for _ in range(max(learning.inner_steps, 1)):
                     losses, norm = self._gradient(work, fixed, learning, temperature)
-                    optimiser = self._prepared_optimiser(learning)
-                    optimiser.step()
+                    self._prepared_optimiser(learning).step()
         except BaseException:
             if before is not None:
                 self._put_back(before)
@@ -141,12 +140,11 @@ class LanguageModelPolicy:
         self._steps = state.steps
         self._optimiser = None
         if by_name:
-            self._optimiser = self._new_optimiser(Learning())
+            states = self._prepared_optimiser(Learning()).state
             for name, weight in self._loaded.trainable():
                 # Fused kernels want the count of steps on the device of the weights.
-                self._optimiser.state[weight] = {
-                    quantity: value.to(self._device) for quantity, value in by_name.get(name, {}).items()
-                }
+                found = by_name.get(name, {}).items()
+                states[weight] = {quantity: value.to(self._device) for quantity, value in found}
 
     def _gradient(
         self, work: Plan, fixed: list[_Fixed], learning: Learning, temperature: float
@@ -158,9 +156,8 @@ class LanguageModelPolicy:
         for batch, one in zip(work.batches, fixed, strict=True):
             loss = self._loss(batch, one, learning, temperature)
             if not torch.isfinite(loss.value):
-                raise TrainError(
-                    f"the loss is {float(loss.value.detach())}: lower the learning rate, or check rewards"
-                )
+                found = float(loss.value.detach())
+                raise TrainError(f"the loss is {found}: lower the learning rate, or check the rewards")
             loss.value.backward()  # type: ignore[no-untyped-call]
             losses.append(Loss(loss.value.detach(), loss.clipped, loss.divergence))
         norm = float(torch.nn.utils.clip_grad_norm_(self._weights, learning.gradient_norm or float("inf")))
@@ -181,13 +178,10 @@ class LanguageModelPolicy:
             torch.tensor([part.advantage for part in parts], device=self._device),
             torch.tensor([part.share for part in parts], device=self._device),
             rows,
+            learning,
             old=fixed.old,
-            level=learning.level,
-            clip_low=learning.clip_low,
-            clip_high=learning.clip_high,
             weights=fixed.weights,
             reference=fixed.reference,
-            kl=learning.kl,
         )
 
     def _fix(self, batch: list[Work], learning: Learning, temperature: float, several: bool) -> _Fixed:
@@ -240,22 +234,17 @@ class LanguageModelPolicy:
             with self._loaded.adapted.disable_adapter():
                 return scorer.log_probs(pieces, temperature)
         if self._reference is None:
-            self._reference = reload_plain(self._loaded)
+            self._reference = load_like(self._loaded.model, self._loaded.folder).requires_grad_(False)
         return type(scorer)(self._reference).log_probs(pieces, temperature)  # type: ignore[call-arg]
 
     def _prepared_optimiser(self, learning: Learning) -> torch.optim.AdamW:
         if self._optimiser is None:
-            self._optimiser = self._new_optimiser(learning)
+            fused = self._device.type in ("cpu", "cuda", "mps")
+            self._optimiser = torch.optim.AdamW(self._weights, fused=fused)
         for settings in self._optimiser.param_groups:
             settings["lr"] = learning.learning_rate
             settings["weight_decay"] = learning.weight_decay
         return self._optimiser
-
-    def _new_optimiser(self, learning: Learning) -> torch.optim.AdamW:
-        fused = self._device.type in ("cpu", "cuda", "mps")
-        return torch.optim.AdamW(
-            self._weights, lr=learning.learning_rate, weight_decay=learning.weight_decay, fused=fused
-        )
 
     def _snapshot(self) -> tuple[list[Tensor], list[dict[str, Tensor]] | None]:
         weights = [weight.detach().clone() for weight in self._weights]
@@ -284,7 +273,7 @@ class LanguageModelPolicy:
             is_lack = isinstance(error, MemoryError | torch.OutOfMemoryError)
             if not is_lack and "can't allocate memory" not in str(error):
                 raise
-            advice = "lower micro_groups, the group size or max_new_tokens"
             raise TrainError(
-                f"{self.model} does not fit into the memory of {self._device}: {advice}"
+                f"{self.model} does not fit into the memory of {self._device}: "
+                "lower micro_groups, the group size or max_new_tokens"
             ) from None

@@ -1,9 +1,8 @@
 """The short supervised training that makes random weights a policy worth rewarding.
 
 A policy that never answers right gets no reward and learns nothing; one that always does has nothing left to
-learn. So the weights first see right answers, until they can do the tasks, and then mostly the answers of
-other questions, until they hardly ever do. The model then knows the form of an answer and gives the right one
-a few times in a hundred, with the ability inside for rewards to bring out.
+learn. So the weights first see right answers, until they can do the tasks, and then mostly answers to other
+questions, until they give the right answer a few times in a hundred. Rewards can bring the ability out again.
 
 Guarantee: the same model, tokenizer and settings give the same weights on one machine, whatever number of
 threads torch has been given, and no global generator moves.

@@ -1,9 +1,8 @@
 """A policy whose samples come from a server, such as vLLM on a GPU, while it learns here.
 
-The server speaks OpenAI's completions protocol and must hold the same model. With adapters (`lora`) the
-server gets them after every step, as vLLM's `load_lora_adapter` takes them
-(VLLM_ALLOW_RUNTIME_LORA_UPDATING=1). Without adapters the server keeps the weights it was started with, and
-the samples grow stale; `refresh=off` asks for that.
+The server speaks OpenAI's completions protocol and must hold the same model. It gets adapters (`lora`) after
+every step, as vLLM's `load_lora_adapter` takes them (VLLM_ALLOW_RUNTIME_LORA_UPDATING=1). With `refresh=off`
+it keeps the weights that it was started with, and the samples grow stale.
 
 Unproven with a real server: the tests check the protocol against a server of their own.
 """
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import ConfigError, ModelServerError
+from shoal.models.remote import quote
 from shoal.policy.base import Learning, LearningGroup, Learnt, Sampled, Sampling
 from shoal.policy.language_model import LanguageModelPolicy
 
@@ -73,7 +73,8 @@ class CompletionServer:
             with urllib.request.urlopen(request, timeout=SECONDS) as response:
                 body = response.read(MOST_RESPONSE + 1)
         except urllib.error.HTTPError as error:
-            raise ModelServerError(f"{self._url}{path} answered {error.code}: {_line(error)}") from None
+            said = quote(error.read(2000).decode("utf-8", "replace"))
+            raise ModelServerError(f"{self._url}{path} answered {error.code}: {said}") from None
         except (OSError, http.client.HTTPException) as error:
             raise ModelServerError(f"{self._url}{path} cannot be reached: {error}") from None
         if len(body) > MOST_RESPONSE:
@@ -88,18 +89,11 @@ class ServedPolicy:
     """A language model that learns here and is sampled there."""
 
     def __init__(self, inner: LanguageModelPolicy, server: CompletionServer, adapters: Path | None) -> None:
+        self.model, self.tokenizer = inner.model, inner.tokenizer
         self._inner = inner
         self._server = server
         self._adapters = adapters
         self._steps = 0
-
-    @property
-    def model(self) -> str:
-        return self._inner.model
-
-    @property
-    def tokenizer(self) -> str:
-        return self._inner.tokenizer
 
     def sample(
         self, questions: Sequence[str], group: int, sampling: Sampling, seed: int, *, log_probs: bool = False
@@ -134,7 +128,3 @@ class ServedPolicy:
     def restore(self, folder: Path) -> None:
         self._inner.restore(folder)
         self._hand_over()
-
-
-def _line(error: urllib.error.HTTPError) -> str:
-    return " ".join(error.read(2000).decode("utf-8", "replace").split())[:200]

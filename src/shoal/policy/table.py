@@ -1,13 +1,13 @@
 """A policy without a network: a table of answers with a score for each feature of a question.
 
 A log-linear model. The features of a question are its words and itself, hashed into a fixed number of
-buckets, and a bucket that all questions share; an answer's logit is the sum of its scores over them. That is
-enough to learn an answer by heart, to prefer some answers everywhere, and to add small numbers. Learning is
-plain gradient ascent on the policy gradient, without an optimiser to save.
+buckets, and a bucket that all questions share; an answer's logit is the sum of its scores over them. That
+suffices to learn an answer by heart, to prefer some answers everywhere, and to add small numbers. Learning is
+plain gradient ascent, without an optimiser to save.
 
-Guarantees: the same table, seed and questions give the same texts. Whatever others send, a table holds at
-most MOST_ANSWERS answers of at most MOST_CHARACTERS characters (below 100 KB). One step of a node takes well
-under a millisecond, so a thousand nodes fit into one process.
+Guarantees: the same table, seed and questions give the same texts. A table holds at most MOST_ANSWERS answers
+of at most MOST_CHARACTERS characters (below 100 KB), whatever others send. One step of a node takes less than
+a millisecond, so a thousand nodes fit into one process.
 """
 
 from __future__ import annotations
@@ -35,20 +35,18 @@ MOST_QUESTION = 1024
 STEP = 5_000.0
 """The step is STEP times the learning rate, so that the learning rates of networks suit a table too."""
 FILE = "table.json"
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""A character that cannot be saved."""
 
 Scores = NDArray[np.float32]
 
 
-def _numbers(start: int, stop: int, stride: int = 1) -> tuple[str, ...]:
-    return tuple(str(number) for number in range(start, stop, stride))
-
-
 CANDIDATES: dict[str, tuple[str, ...]] = {
-    "small": _numbers(0, 20),
-    "even": _numbers(0, 60, 2),
-    "odd": _numbers(1, 60, 2),
-    "wide": _numbers(0, 100),
-    "words": ("yes", "no", "true", "false", "left", "right", *_numbers(0, 10)),
+    "small": tuple(map(str, range(20))),
+    "even": tuple(map(str, range(0, 60, 2))),
+    "odd": tuple(map(str, range(1, 60, 2))),
+    "wide": tuple(map(str, range(100))),
+    "words": ("yes", "no", "true", "false", "left", "right", *map(str, range(10))),
 }
 """The answers that a table of this name can write before it has learnt others from the swarm."""
 DEFAULT = "small"
@@ -75,21 +73,11 @@ class TablePolicy:
             raise ConfigError(f"there is no policy table:{name}: choose one of {known}")
         self._name = name
         self.model = f"table:{name}"
-        self._answers = list(CANDIDATES[name])
-        self._index = {answer: index for index, answer in enumerate(self._answers)}
+        self.answers = list(CANDIDATES[name])
+        self._index = {answer: index for index, answer in enumerate(self.answers)}
         # Each name has its own hash, so that words which one table takes for the same differ in another.
         self._salt = zlib.crc32(name.encode())
-        self._scores: Scores = np.zeros((len(self._answers), BUCKETS), dtype=np.float32)
-
-    @property
-    def answers(self) -> tuple[str, ...]:
-        """All answers that it can write."""
-        return tuple(self._answers)
-
-    def probabilities(self, question: str, temperature: float = 1.0) -> dict[str, float]:
-        """The probability of each answer."""
-        log_probs = self._log_probs(self._features(question), temperature)
-        return dict(zip(self._answers, np.exp(log_probs).tolist(), strict=True))
+        self._scores: Scores = np.zeros((len(self.answers), BUCKETS), dtype=np.float32)
 
     def sample(
         self, questions: Sequence[str], group: int, sampling: Sampling, seed: int, *, log_probs: bool = False
@@ -106,7 +94,7 @@ class TablePolicy:
                 # Rounding can leave the last sum below the draw: then the last answer is meant.
                 chosen = np.minimum(places, len(total) - 1).tolist()
             known = [(min(0.0, one),) for one in scored.tolist()] if log_probs else [()] * len(scored)
-            groups.append([Sampled(self._answers[index], True, (index,), known[index]) for index in chosen])
+            groups.append([Sampled(self.answers[index], True, (index,), known[index]) for index in chosen])
         return groups
 
     def learn(self, groups: Sequence[LearningGroup], learning: Learning, temperature: float) -> Learnt:
@@ -119,7 +107,7 @@ class TablePolicy:
                 raise ValueError("a group needs one advantage per completion")
             if not all(math.isfinite(advantage) for advantage in group.advantages):
                 raise TrainError("an advantage is not finite: nothing was learnt")
-        before = (self._answers.copy(), self._index.copy(), self._scores)
+        before = (self.answers.copy(), self._index.copy(), self._scores)
         # All new answers first: the index of an answer must not change once it is in the batch.
         for group in groups:
             self._add(
@@ -146,7 +134,7 @@ class TablePolicy:
                 this_loss, gradient = self._gradient(batch, old, learning, temperature, tokens)
                 this_norm = float(np.sqrt(np.vdot(gradient, gradient)))
             if not (math.isfinite(this_loss) and math.isfinite(this_norm)):
-                self._answers, self._index, self._scores = before
+                self.answers, self._index, self._scores = before
                 raise TrainError("the gradient of a table is not finite: nothing was learnt")
             if step == 0:
                 loss, norm = this_loss, this_norm
@@ -156,7 +144,7 @@ class TablePolicy:
         return Learnt(loss, norm, tokens - dropped, dropped)
 
     def save(self, folder: Path) -> None:
-        saved = SavedTable(self.model, self._answers, self._scores.astype("<f4").tobytes())
+        saved = SavedTable(self.model, self.answers, self._scores.astype("<f4").tobytes())
         replace_whole(folder / FILE, msgspec.json.encode(saved))
 
     def restore(self, folder: Path) -> None:
@@ -174,10 +162,10 @@ class TablePolicy:
             or len(saved.scores) != 4 * BUCKETS * len(saved.answers)
         ):
             raise RunError(f"{path} does not fit {self.model}: start anew without it")
-        self._answers = list(saved.answers)
-        self._index = {answer: index for index, answer in enumerate(self._answers)}
+        self.answers = list(saved.answers)
+        self._index = {answer: index for index, answer in enumerate(self.answers)}
         scores = np.frombuffer(saved.scores, dtype="<f4").astype(np.float32)
-        self._scores = scores.reshape(len(self._answers), BUCKETS)
+        self._scores = scores.reshape(len(self.answers), BUCKETS)
 
     def _features(self, question: str) -> NDArray[np.intp]:
         """All questions share bucket 0. A word that occurs twice counts twice. The question as a whole is one
@@ -213,20 +201,20 @@ class TablePolicy:
     def _add(self, texts: Iterable[str]) -> None:
         """Takes in new answers; in a full table they replace the learnt ones with the lowest scores."""
         for text in texts:
-            if text in self._index or len(text) > MOST_CHARACTERS or not _encodable(text):
+            if text in self._index or len(text) > MOST_CHARACTERS or SURROGATE.search(text):
                 continue
             # A new answer is as likely as the average one.
             scores = self._scores.mean(axis=0, keepdims=True)
-            if len(self._answers) < MOST_ANSWERS:
-                self._index[text] = len(self._answers)
-                self._answers.append(text)
+            if len(self.answers) < MOST_ANSWERS:
+                self._index[text] = len(self.answers)
+                self.answers.append(text)
                 self._scores = np.concatenate([self._scores, scores])
                 continue
             initial = len(CANDIDATES[self._name])
             worst = initial + int(self._scores[initial:, 0].argmin())
-            del self._index[self._answers[worst]]
+            del self._index[self.answers[worst]]
             self._index[text] = worst
-            self._answers[worst] = text
+            self.answers[worst] = text
             self._scores = self._scores.copy()
             self._scores[worst] = scores
 
@@ -254,11 +242,3 @@ class TablePolicy:
             for feature in features:
                 gradient[:, feature] += direction
         return loss / tokens, gradient
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

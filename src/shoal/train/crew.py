@@ -134,7 +134,7 @@ def open_policy(settings: TrainSettings, plan: NodePlan, verifier: Verifier) -> 
 
 
 def check_models(settings: TrainSettings) -> None:
-    """ConfigError where the model of a node can be seen not to be usable; nothing is loaded."""
+    """ConfigError if the model of a node is seen to be unusable; nothing is loaded."""
     for index in range(settings.nodes):
         plan = settings.of(index)
         try:

@@ -64,18 +64,25 @@ class TrainOutside:
         posed: list[tuple[TaskName, Problem, str]] = []
         for place, family in enumerate(request.families):
             counter = request.counter + place
-            problem = self._problem(family, counter, task_seed(self._author, request.epoch, counter))
+            seed = task_seed(self._author, request.epoch, counter)
+            if self._prepared:
+                group = self._prepared[counter]
+                problem = Problem(group.family, "", canonical_parameters(group.parameters), seed)
+            else:
+                problem = problem_of(self._settings, family, seed)
             asked = self._verifier.pose(problem)
             if isinstance(asked, Posed):
                 task = TaskName(problem.family, asked.version, asked.parameters, counter)
                 posed.append((task, problem, asked.question))
             else:
                 refused[asked.reason] += 1
+        written: list[list[Sampled]] = []
         if self._prepared:
             written = [self._prepared[task.counter].sampled() for task, _, _ in posed]
-        else:
-            questions = [question for _, _, question in posed]
-            written = self._write(policy, questions, self._plan.group, request.seed)
+        elif posed:
+            sampling = Sampling(self._settings.max_new_tokens, self._settings.temperature)
+            questions, send = [question for _, _, question in posed], self._settings.send_log_probs
+            written = policy.sample(questions, self._plan.group, sampling, request.seed, log_probs=send)
         groups = []
         for (task, problem, question), completions in zip(posed, written, strict=True):
             if not completions:
@@ -90,18 +97,6 @@ class TrainOutside:
         cpu = self._processor_time() - began
         return SampledGroups(tuple(groups), tokens, round(cpu, 6), dict(refused))
 
-    def _problem(self, family: str, counter: int, seed: int) -> Problem:
-        if self._prepared:
-            group = self._prepared[counter]
-            return Problem(group.family, "", group.canonical, seed)
-        return problem_of(self._settings, family, seed)
-
-    def _write(self, policy: Policy, questions: Sequence[str], group: int, seed: int) -> list[list[Sampled]]:
-        if not questions:
-            return []
-        sampling = Sampling(self._settings.max_new_tokens, self._settings.temperature)
-        return policy.sample(questions, group, sampling, seed, log_probs=self._settings.send_log_probs)
-
     def _score(self, problem: Problem, completions: Sequence[Sampled]) -> tuple[float, ...] | str:
         texts = tuple([one.text for one in completions])
         foreign = self._plan.only_asks
@@ -114,10 +109,10 @@ class TrainOutside:
         began, tokens = self._processor_time(), 0
         families: dict[str, Right] = {}
         for name in dict.fromkeys(self._plan.tasks):
-            problems = [
-                problem_of(self._settings, name, held_out_seed(number))
-                for number in range(self._settings.held_out)
-            ]
+            # Training seeds are derived otherwise, so they meet these only by chance.
+            numbers = range(self._settings.held_out)
+            seeds = [derive_integer(0, "held-out", number, bits=SEED_BITS) for number in numbers]
+            problems = [problem_of(self._settings, name, seed) for seed in seeds]
             rewards: list[float] = []
             for first in range(0, len(problems), HELD_OUT_BATCH):
                 found, used = self._answer_once(policy, problems[first : first + HELD_OUT_BATCH])
@@ -141,12 +136,6 @@ class TrainOutside:
             rewards.append(0.0 if isinstance(scores, str) else rewards_of(scores, self._settings.reward)[0])
             tokens += len(one.ids)
         return rewards, tokens
-
-
-def held_out_seed(number: int) -> int:
-    """The seed of the `number`-th held-out task of a family. Training seeds are derived otherwise, so they
-    meet these only by chance."""
-    return derive_integer(0, "held-out", number, bits=SEED_BITS)
 
 
 def problem_of(settings: TrainSettings, task: str, seed: int) -> Problem:

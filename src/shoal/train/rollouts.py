@@ -6,7 +6,7 @@ the task's name, whose seed depends on its sender, and scores the completions it
 
 from __future__ import annotations
 
-from shoal.policy.pool import Order, Pooled
+from shoal.policy.pool import Pooled
 from shoal.runs.seeds import derive_integer
 from shoal.runs.training import RolloutGroup
 from shoal.swarm import Kind, Kinds, Received
@@ -27,15 +27,11 @@ def rollout_kinds() -> Kinds:
     return Kinds([Kind("rollouts", RolloutGroup, MOST_GROUP_BYTES, "log")])
 
 
-def order_of(received: ReceivedGroup) -> Order:
-    return (received.author, received.epoch, received.seq, received.index)
-
-
 def pooled(received: ReceivedGroup, step: int) -> Pooled[ReceivedGroup]:
     """A received group as it waits to be drawn; it came at `step`."""
-    group = received.item
-    task = group.task
+    group, task = received.item, received.item.task
+    order = (received.author, received.epoch, received.seq, received.index)
     topic = f"{task.family} {task.parameters}"
     texts = sum(len(one.text.encode()) + 8 * len(one.log_probs) for one in group.completions)
     size = texts + len(group.question.encode()) + len(task.parameters) + 512
-    return Pooled(order_of(received), f"{received.epoch} {task.counter} {topic}", topic, received, size, step)
+    return Pooled(order, f"{received.epoch} {task.counter} {topic}", topic, received, size, step)

@@ -22,10 +22,10 @@ POLICY_FOLDER = "policy"
 
 
 class Figures(msgspec.Struct):
-    """The plain part of the state. `step`: how many were taken; `evaluated`: at which step last; `uses`: how
-    often each topic of others' tasks was trained on; `recent`: moving mean of the own reward by family;
-    `failed`: turns in a row without a result, and `trouble` the last one's reason; `shunned`: authors whose
-    groups took too long, and until which step their groups are left alone."""
+    """The plain part of the state. `step`: steps taken; `evaluated`: the step of the last evaluation; `uses`:
+    the times that each topic of others' tasks was trained on; `recent`: moving mean of the own reward by
+    family; `failed`: turns in a row without a result, with the last one's reason in `trouble`; `shunned`:
+    authors whose groups took too long, with the step until which their groups are left alone."""
 
     local: int
     external: int
