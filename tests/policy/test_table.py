@@ -88,7 +88,8 @@ def test_log_probs_are_those_of_the_sampling_distribution() -> None:
     for temperature in (0.5, 1.0, 2.0):
         expected = probabilities(policy, "1+2=", temperature)
         assert sum(expected.values()) == pytest.approx(1)
-        for completion in policy.sample(["1+2="], 8, Sampling(temperature=temperature), 3, log_probs=True)[0]:
+        sampling = Sampling(temperature=temperature, log_probs=True)
+        for completion in policy.sample(["1+2="], 8, sampling, 3)[0]:
             assert completion.log_probs == (pytest.approx(math.log(expected[completion.text])),)
             assert len(completion.log_probs) == len(completion.ids)
 

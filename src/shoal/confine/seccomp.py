@@ -114,8 +114,7 @@ def supported() -> str:
 
 
 def install() -> str:
-    """Puts the filter in force for this process, for good; returns the reason if it could not. Needs
-    `no_new_privs`."""
+    """Puts the filter in force for good, or returns the reason why not. Needs `no_new_privs`."""
     if wrong := supported():
         return wrong
     steps = filter_steps(platform.machine(), os.getpid())

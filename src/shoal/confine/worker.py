@@ -84,8 +84,7 @@ class Watch:
         signal.setitimer(signal.ITIMER_PROF, self._tick, self._tick)
 
     def limited(self, seconds: float, call: Callable[..., Result], *arguments: object) -> Result:
-        """The call's result; OutOfTimeError after so much processor time (0: no limit). An outer limit pauses
-        meanwhile."""
+        """The call's result, or OutOfTimeError (0 seconds: no limit). An outer limit pauses meanwhile."""
         before, self._left = self._left, 1 + ceil(seconds / self._tick) if seconds else 0
         try:
             return call(*arguments)

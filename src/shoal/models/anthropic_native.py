@@ -7,7 +7,8 @@ tokens that were read from the cache and written to it.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -52,9 +53,10 @@ class AnthropicModel(RemoteModel):
     package = "anthropic"
     path = "/v1/messages"
     client_class = "AsyncAnthropic"
+    headers: ClassVar[Mapping[str, str]] = {"anthropic-version": ANTHROPIC_VERSION}
 
     def __init__(self, spec: str, **options: Any) -> None:
-        super().__init__(spec, headers={"anthropic-version": ANTHROPIC_VERSION}, **options)
+        super().__init__(spec, **options)
         self.capabilities.refused.add("seed")
         self.capabilities.grammar = "none"
 

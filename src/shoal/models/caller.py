@@ -28,7 +28,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from shoal.errors import BudgetError, ConfigError, ModelError, ModelSettingError, ModelTimeoutError
-from shoal.models.endpoint import ENDPOINTS, Clock, Endpoints, RealClock
+from shoal.models.endpoint import ENDPOINTS, Clock, Endpoints
 from shoal.models.prices import UNPRICED, Price
 from shoal.models.protocol import ChatAnswer, ChatRequest, Model
 
@@ -105,7 +105,7 @@ class Patience(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ConfigError("pauses are 0 or more seconds, the first not above the longest")
 
 
-class _RecordedClock:
+class _RecordedClock(Clock):
     """Time for models that answer at once. It passes by the recorded latencies and by the pauses, so that a
     replayed run takes the same decisions without waiting."""
 
@@ -127,15 +127,14 @@ class Caller:
     price: Price = UNPRICED
     patience: Patience = field(default_factory=Patience)
     endpoints: Endpoints = field(default=ENDPOINTS, repr=False)
-    clock: Clock = field(default_factory=RealClock, repr=False)
+    clock: Clock = field(default_factory=Clock, repr=False)
 
     async def call(
         self, request: ChatRequest, rng: random.Random, spending: Spending | None = None
     ) -> ChatAnswer:
-        """An answer, or a ModelError (BudgetError included), within the deadline. The error's `attempts` is
-        the number of calls that were spent."""
+        """An answer or a ModelError (BudgetError included) within the deadline; both count the `attempts`."""
         spending = spending or Spending()
-        clock: Clock = _RecordedClock() if self.model.instant else self.clock
+        clock = _RecordedClock() if self.model.instant else self.clock
         deadline = clock.now() + self.patience.deadline
         spent = failures = 0
         refused: set[str] = set()
@@ -163,8 +162,7 @@ class Caller:
     async def _attempt(
         self, request: ChatRequest, deadline: float, clock: Clock, spending: Spending
     ) -> ChatAnswer | ModelError:
-        """One attempt with its turn at the endpoint. BudgetError and a turn that comes too late are raised,
-        because trying again does not help."""
+        """One attempt with its turn at the endpoint. Errors that no retry can mend are raised."""
         endpoint = None if self.model.instant else self.endpoints.get(self.model.endpoint)
         if endpoint is not None:
             await endpoint.enter(deadline, clock)
@@ -223,8 +221,7 @@ def actual_amounts(request: ChatRequest, outcome: ChatAnswer | ModelError | None
 
 
 class Background:
-    """An event loop in a thread of its own, for programs that are not asynchronous themselves. Closing it
-    cancels the coroutines that still run."""
+    """An event loop in a thread of its own, for programs that are not asynchronous."""
 
     def __init__(self, name: str = "shoal-models") -> None:
         self._loop = asyncio.new_event_loop()

@@ -10,7 +10,7 @@ import asyncio
 import threading
 import time
 from collections import deque
-from typing import Literal, Protocol
+from typing import Literal
 
 import msgspec
 
@@ -59,15 +59,9 @@ class Capabilities(msgspec.Struct, omit_defaults=True):
         return tuple(name for name in request.sampling.chosen() if name in self.refused)
 
 
-class Clock(Protocol):
+class Clock:
     def now(self) -> float:
         """Seconds, never going back."""
-
-    async def sleep(self, seconds: float) -> None: ...
-
-
-class RealClock:
-    def now(self) -> float:
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:

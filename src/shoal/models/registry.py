@@ -130,8 +130,7 @@ def _find_weights(name: str) -> Path:
 
 
 def _trained_policy(folder: Path) -> Path | None:
-    """The newest policy of a node of a training run, given the node's folder or the run's: there the first
-    node that has one."""
+    """The newest policy of a training run's node, given the node's folder or the run's (the first node)."""
     nodes = [folder] if folder.parent.name == "nodes" else sorted((folder / "nodes").glob("*"))
     found = (sorted(node.glob("checkpoint-*/policy/config.json")) for node in nodes)
     return next((policies[-1].parent for policies in found if policies), None)

@@ -18,7 +18,7 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -63,6 +63,8 @@ class RemoteModel(Model):
     package: str
     path: str
     client_class: str
+    headers: ClassVar[Mapping[str, str]] = {}
+    """Headers that are sent as they are, besides the key."""
 
     def __init__(
         self,
@@ -73,14 +75,12 @@ class RemoteModel(Model):
         key: Key | None,
         variable: str,
         capabilities: Capabilities | None = None,
-        headers: Mapping[str, str] | None = None,
     ) -> None:
-        """`headers` are sent as they are, besides the key. `variable` is named when the key is refused."""
+        """`variable` is named when the key is refused."""
         self.spec, self.endpoint, self.model = spec, url, model
         self.capabilities = Capabilities() if capabilities is None else capabilities
         self._key = key or Key("")
         self._variable = variable
-        self._headers = dict(headers or {})
         self._sdk = import_package(self.package, "llm", spec)
         self._http = import_package("httpx2", "llm", spec)
         errors = (self._sdk.APIError, self._http.HTTPError, OSError, ValueError, RecursionError)
@@ -104,8 +104,7 @@ class RemoteModel(Model):
         """The header that carries the key."""
 
     async def answer(self, request: ChatRequest, *, timeout: float) -> ChatAnswer:
-        """One attempt. A failure is a ModelError without the exception that caused it: that one holds the
-        request with its headers."""
+        """One attempt. A ModelError comes without its cause, which holds the request with its headers."""
         client = self._client()
         started = time.monotonic()
         try:
@@ -163,7 +162,7 @@ class RemoteModel(Model):
             if name.lower() not in PASSING_HEADERS:
                 del request.headers[name]
         request.headers["accept-encoding"] = "identity"
-        request.headers.update(self._headers)
+        request.headers.update(self.headers)
         if self._key.reveal():
             name, value = self.key_header(self._key)
             request.headers[name] = value

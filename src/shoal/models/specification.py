@@ -63,8 +63,7 @@ class Spec(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def parse_spec(text: str, besides: tuple[str, ...] = ()) -> Spec:
-    """Reads a spec; ConfigError says what is wrong with it. `besides` are prefixes that the caller takes
-    itself: they are only named."""
+    """The parsed spec, or a ConfigError, which also names the caller's own prefixes (`besides`)."""
     text = text.strip()
     if not text:
         raise ConfigError(f"a model is named by a text such as {EXAMPLES}")

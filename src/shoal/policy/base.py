@@ -6,6 +6,7 @@ with its own tokenizer, as if it had written them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Annotated, Literal, Protocol
 
 import msgspec
 
+from shoal.errors import TrainError
 from shoal.runs.training import Sampled as Sampled
 
 LossType = Literal["dapo", "grpo", "bnpo", "dr_grpo"]
@@ -25,11 +27,17 @@ completions whose mean log-prob under this policy is within a band. positive: on
 advantage."""
 
 
+Completions = list[list[Sampled]]
+"""The completions of each question."""
+
+
 class Sampling(msgspec.Struct, frozen=True):
-    """`temperature` 0 is greedy. No top-p or top-k: log-probs must be those of the sampling distribution."""
+    """`temperature` 0 is greedy. No top-p or top-k: log-probs must be those of the sampling distribution.
+    They come with the completions if `log_probs` is set and the policy knows them."""
 
     max_new_tokens: int = 32
     temperature: float = 1.0
+    log_probs: bool = False
 
 
 class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,6 +75,14 @@ class LearningGroup:
     foreign: bool = False
     tokenizer: str = ""
 
+    def check(self) -> None:
+        """TrainError unless there is one finite advantage per completion."""
+        count, given = len(self.completions), len(self.advantages)
+        if count != given:
+            raise TrainError(f"a group has {count} completions and {given} advantages")
+        if not all(map(math.isfinite, self.advantages)):
+            raise TrainError("a group has an advantage that is not a finite number: check its rewards")
+
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
@@ -87,9 +103,7 @@ class Policy(Protocol):
     model: str
     tokenizer: str
 
-    def sample(
-        self, questions: Sequence[str], group: int, sampling: Sampling, seed: int, *, log_probs: bool = False
-    ) -> list[list[Sampled]]:
+    def sample(self, questions: Sequence[str], group: int, sampling: Sampling, seed: int) -> Completions:
         """`group` completions of each question. The same weights and seed give the same texts."""
 
     def learn(self, groups: Sequence[LearningGroup], learning: Learning, temperature: float) -> Learnt:

@@ -1,6 +1,5 @@
-"""The checkpoint of a language model policy: a model folder that transformers opens as it is, with the state
-of the training beside the weights. No file in it can hold code.
-"""
+"""The checkpoint of a language model: a model folder that transformers opens, with the state of the training
+beside the weights. No file in it can hold code."""
 
 from __future__ import annotations
 
@@ -36,8 +35,7 @@ class TrainingState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def write(folder: Path, loaded: Loaded, optimiser: Any | None, state: TrainingState) -> None:
-    """Replaces `folder` by a checkpoint; a failure leaves the one that was there. RunError if it cannot be
-    written."""
+    """Replaces `folder` by a checkpoint; RunError, with the old one still there, if it cannot."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as room:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from shoal.errors import ConfigError, TrainError
 from shoal.policy import checkpoint
-from shoal.policy.base import Learning, LearningGroup, Learnt, Sampled, Sampling
+from shoal.policy.base import Completions, Learning, LearningGroup, Learnt, Sampled, Sampling
 from shoal.policy.fast_sampler import FastSampler
 from shoal.policy.log_probs import PackedScorer, PaddedScorer, Piece, Scorer, packs, window
 from shoal.policy.loss import Loss, policy_loss
@@ -66,9 +66,7 @@ class LanguageModelPolicy:
             raise ConfigError(f"{self.model} has no adapters: add ?lora=8")
         self._loaded.adapted.save_pretrained(str(folder))
 
-    def sample(
-        self, questions: Sequence[str], group: int, sampling: Sampling, seed: int, *, log_probs: bool = False
-    ) -> list[list[Sampled]]:
+    def sample(self, questions: Sequence[str], group: int, sampling: Sampling, seed: int) -> Completions:
         """`group` completions of each question. ConfigError if a prompt leaves no room for an answer."""
         prompts = [self.encoding.prompt(question) for question in questions]
         for prompt in prompts:
@@ -79,7 +77,7 @@ class LanguageModelPolicy:
                 )
         if not prompts or group < 1:
             return [[] for _ in prompts]
-        drawer = Drawer(sampling.temperature, seed, self._device, log_probs)
+        drawer = Drawer(sampling.temperature, seed, self._device, sampling.log_probs)
         kind = FastSampler if self._fast else PlainSampler
         step = max(MOST_ROWS // group, 1)
         found: list[list[Sampled]] = []

@@ -42,8 +42,7 @@ class Lesson(msgspec.Struct, frozen=True):
 
 
 class WarmUp(msgspec.Struct, frozen=True):
-    """`clean` steps on right answers, then `noisy` steps in which only the share `right` of the answers is
-    right; each on `rows` rows."""
+    """`clean` steps on right answers, then `noisy` steps with a share `right` of them, on `rows` rows each."""
 
     lessons: tuple[Lesson, ...]
     clean: int

@@ -65,7 +65,7 @@ def plan(groups: Sequence[LearningGroup], encoding: Encoding, learning: Learning
     lengths: list[int] = []
     chosen: list[tuple[Work, LearningGroup, int, list[int], int]] = []
     for group in groups:
-        _check(group)
+        group.check()
         work = Work(encoding.prompt(group.question))
         works.append(work)
         for place, completion in enumerate(group.completions):
@@ -116,12 +116,3 @@ def _split(work: Work) -> list[Work]:
         pieces[-1].parts.append(part)
         room -= len(part.ids)
     return pieces
-
-
-def _check(group: LearningGroup) -> None:
-    if len(group.completions) != len(group.advantages):
-        raise TrainError(
-            f"a group has {len(group.completions)} completions and {len(group.advantages)} advantages"
-        )
-    if not all(map(math.isfinite, group.advantages)):
-        raise TrainError("a group has an advantage that is not a finite number: check its rewards")

@@ -20,7 +20,7 @@ from typing import Any
 
 from shoal.errors import ConfigError, ModelServerError
 from shoal.models.remote import quote
-from shoal.policy.base import Learning, LearningGroup, Learnt, Sampled, Sampling
+from shoal.policy.base import Completions, Learning, LearningGroup, Learnt, Sampled, Sampling
 from shoal.policy.language_model import LanguageModelPolicy
 
 SECONDS = 600.0
@@ -95,9 +95,7 @@ class ServedPolicy:
         self._adapters = adapters
         self._steps = 0
 
-    def sample(
-        self, questions: Sequence[str], group: int, sampling: Sampling, seed: int, *, log_probs: bool = False
-    ) -> list[list[Sampled]]:
+    def sample(self, questions: Sequence[str], group: int, sampling: Sampling, seed: int) -> Completions:
         """The server's texts. Their tokens are not known: texts are encoded here, without log-probs."""
         encode = self._inner.encoding
         return [

@@ -54,8 +54,7 @@ def open_policy(
 
 
 def check_policy(spec: str) -> None:
-    """Raises the ConfigError of `open_policy` as far as it can be known without loading or making
-    anything."""
+    """Raises the ConfigError of `open_policy`, as far as it is known without loading or making anything."""
     scheme, name, options = parse_policy(spec)
     _check_options(options, spec)
     if scheme == "table":
@@ -67,8 +66,7 @@ def check_policy(spec: str) -> None:
 
 
 def folder_to_make(spec: str) -> Path | None:
-    """The folder of a model that is made on first use; None if nothing has to be made, or if the spec names
-    no policy."""
+    """The folder of a model that is made on first use; None if there is none to make, or no such policy."""
     try:
         scheme, name, _ = parse_policy(spec)
     except ConfigError:

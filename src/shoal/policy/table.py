@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ConfigError, RunError, TrainError
 from shoal.files import replace_whole
-from shoal.policy.base import Learning, LearningGroup, Learnt, Sampled, Sampling
+from shoal.policy.base import Completions, Learning, LearningGroup, Learnt, Sampled, Sampling
 
 BUCKETS = 80
 MOST_ANSWERS = 192
@@ -79,9 +79,7 @@ class TablePolicy:
         self._salt = zlib.crc32(name.encode())
         self._scores: Scores = np.zeros((len(self.answers), BUCKETS), dtype=np.float32)
 
-    def sample(
-        self, questions: Sequence[str], group: int, sampling: Sampling, seed: int, *, log_probs: bool = False
-    ) -> list[list[Sampled]]:
+    def sample(self, questions: Sequence[str], group: int, sampling: Sampling, seed: int) -> Completions:
         draws = np.random.default_rng(seed).random((len(questions), group))
         groups = []
         for question, draw in zip(questions, draws, strict=True):
@@ -93,7 +91,7 @@ class TablePolicy:
                 places = np.searchsorted(total, draw * total[-1], "right")
                 # Rounding can leave the last sum below the draw: then the last answer is meant.
                 chosen = np.minimum(places, len(total) - 1).tolist()
-            known = [(min(0.0, one),) for one in scored.tolist()] if log_probs else [()] * len(scored)
+            known = [(min(0.0, one),) if sampling.log_probs else () for one in scored.tolist()]
             groups.append([Sampled(self.answers[index], True, (index,), known[index]) for index in chosen])
         return groups
 
@@ -103,10 +101,7 @@ class TablePolicy:
         temperature = temperature or 1.0
         tokens = sum(len(group.completions) for group in groups)
         for group in groups:
-            if len(group.advantages) != len(group.completions):
-                raise ValueError("a group needs one advantage per completion")
-            if not all(math.isfinite(advantage) for advantage in group.advantages):
-                raise TrainError("an advantage is not finite: nothing was learnt")
+            group.check()
         before = (self.answers.copy(), self._index.copy(), self._scores)
         # All new answers first: the index of an answer must not change once it is in the batch.
         for group in groups:
@@ -183,8 +178,7 @@ class TablePolicy:
     def _usable(
         self, group: LearningGroup, features: NDArray[np.intp], learning: Learning, temperature: float
     ) -> tuple[list[int], list[float]]:
-        """The answers to learn from, by index, with their advantages. An answer that the table cannot write
-        cannot become less likely."""
+        """The answers to learn from, by index, with their advantages: those that the table can write."""
         pairs = [
             (self._index[completion.text], advantage)
             for completion, advantage in zip(group.completions, group.advantages, strict=True)

@@ -40,9 +40,8 @@ LESSONS = (Lesson("sums", weight=5), Lesson("compare"), Lesson("reverse"), Lesso
 
 
 class Recipe(msgspec.Struct, frozen=True):
-    """Everything that a tiny policy is made of. `shape` are settings of the architecture's configuration;
-    weights start wider than in large models (from 1 to 2 over the root of the width), or they learn half as
-    fast."""
+    """Everything that a tiny policy is made of. `shape` configures the architecture; weights start wider than
+    in large models (from 1 to 2 over the root of the width), or they learn half as fast."""
 
     architecture: str
     shape: dict[str, float | bool]
@@ -166,8 +165,7 @@ def _digest(recipe: Recipe) -> str:
 
 
 def byte_pairs(texts: Sequence[str], vocabulary: int, by_digit: bool = False) -> Tokenizer:
-    """Byte-level BPE. Numbers may become single tokens, as in GPT-2 and Llama 3, or every digit stands alone,
-    as in Qwen."""
+    """Byte-level BPE. Numbers may become single tokens (GPT-2, Llama 3), or digits stand alone (Qwen)."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE())

@@ -131,8 +131,7 @@ class WorkerVerifier:
             self._end()
 
     def _replies(self, requests: Sequence[TaskRequest]) -> list[TaskReply]:
-        """A reply to each request. Unknown ones are sent together. If that stops the worker, none is blamed,
-        and each is sent alone."""
+        """A reply to each request. Unknown ones are sent together; each alone if that stops the worker."""
         named = [self._named(request) for request in requests]
         with self._lock:
             unknown = [one for one in named if isinstance(one, Named) and self._remembered(one.key) is None]

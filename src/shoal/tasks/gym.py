@@ -178,7 +178,10 @@ def configuration(generator: str, given: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         if name not in defaults:
             raise TaskError(f"task gym:{generator}: there is no setting {show(name)}{hint(name, defaults)}")
-        settings[name] = _checked(f"task gym:{generator}: {name}", value, _default(defaults[name]))
+        default, factory = defaults[name].default, defaults[name].default_factory
+        if default is dataclasses.MISSING:
+            default = None if factory is dataclasses.MISSING else factory()
+        settings[name] = _checked(f"task gym:{generator}: {name}", value, default)
     try:
         made = kind(**settings)
         if hasattr(made, "validate"):
@@ -186,12 +189,6 @@ def configuration(generator: str, given: Mapping[str, Any]) -> dict[str, Any]:
     except Exception as error:  # the library asserts, and raises what it likes
         raise TaskError(f"task gym:{generator}: {type(error).__name__}: {show(str(error))}") from error
     return {name: getattr(made, name) for name in defaults}
-
-
-def _default(field: Any) -> Any:
-    if field.default is not dataclasses.MISSING:
-        return field.default
-    return field.default_factory() if field.default_factory is not dataclasses.MISSING else None
 
 
 def _checked(where: str, value: Any, default: Any, depth: int = 0) -> Any:
@@ -250,8 +247,7 @@ class GymFamily:
         self._score = OWN_SCORERS.get(generator, _library_score)
 
     def pose(self, seed: int) -> Puzzle:
-        """The library's item 0 under this seed. Some generators take 32 bits only, so all of them get the
-        lowest 32."""
+        """The library's item 0 under the lowest 32 bits of the seed: some generators take no more."""
         random.seed(seed)  # for generators that draw from the module's own state, if there are any
         decimal.setcontext(decimal.Context())  # some generators change it for all that follow
         with _silence():

@@ -61,8 +61,7 @@ def unusable(problem: Problem) -> Refused | None:
 
 
 class Judge:
-    """A `Verifier` without limits. `scorer` calls the family's `score` for one answer, within the limits that
-    hold there."""
+    """A `Verifier` without limits of its own. `scorer` calls the family's `score` for one answer."""
 
     def __init__(
         self, opener: Opener = open_task, scorer: Scorer = lambda family, *what: family.score(*what)

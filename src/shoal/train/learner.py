@@ -34,8 +34,7 @@ SMOOTHING = 0.1
 
 
 class Learner:
-    """The learning half of a trainer. It changes the state by its arguments alone; `processor_time` is for
-    the notes only."""
+    """The learning half of a trainer: deterministic; `processor_time` is for the notes only."""
 
     def __init__(self, settings: TrainSettings, plan: NodePlan, processor_time: Callable[[], float]) -> None:
         self.settings = settings

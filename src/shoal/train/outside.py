@@ -80,9 +80,9 @@ class TrainOutside:
         if self._prepared:
             written = [self._prepared[task.counter].sampled() for task, _, _ in posed]
         elif posed:
-            sampling = Sampling(self._settings.max_new_tokens, self._settings.temperature)
-            questions, send = [question for _, _, question in posed], self._settings.send_log_probs
-            written = policy.sample(questions, self._plan.group, sampling, request.seed, log_probs=send)
+            settings, questions = self._settings, [question for _, _, question in posed]
+            sampling = Sampling(settings.max_new_tokens, settings.temperature, settings.send_log_probs)
+            written = policy.sample(questions, self._plan.group, sampling, request.seed)
         groups = []
         for (task, problem, question), completions in zip(posed, written, strict=True):
             if not completions:

@@ -156,8 +156,7 @@ class Trainer(Learner):
     def gather(
         self, state: TrainState, turn: Turn, arrived: Sequence[ReceivedGroup]
     ) -> Generator[Sequence[ReceivedGroup], Verdicts, None]:
-        """Puts everything into the pool, unverified; then walks through the pool and verifies what it
-        draws."""
+        """Puts everything into the pool, unverified; then walks through it and verifies the drawn groups."""
         figures, pool = state.figures, state.pool
         state.gathered = gathered = Gathered(seen=len(arrived))
         figures.shunned = {name: until for name, until in figures.shunned.items() if until > figures.step}

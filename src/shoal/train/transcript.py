@@ -12,15 +12,7 @@ import msgspec
 from shoal.errors import ConfigError
 from shoal.runs import RunFolder, read
 from shoal.runs.records import Answered, Arrived, VerdictGiven, content_of, decode_payload, refusing
-from shoal.runs.training import (
-    Completion,
-    OwnGroup,
-    RolloutGroup,
-    Sampled,
-    SampledGroups,
-    TrainAnswer,
-    TrainEvidence,
-)
+from shoal.runs.training import OwnGroup, RolloutGroup, SampledGroups, TrainAnswer, TrainEvidence
 from shoal.swarm import Place
 from shoal.train.settings import TrainSettings
 
@@ -55,8 +47,7 @@ class Transcript(msgspec.Struct, frozen=True):
 
 
 def read_transcript(settings: TrainSettings, folder: Path, name: str, turn: int) -> Transcript:
-    """Own groups of the turn, then the foreign ones that were verified in it. ConfigError names the nodes or
-    turns that there are."""
+    """Own groups of the turn, then the foreign ones verified in it. ConfigError if there are none."""
     node = _find_node(settings, name)
     path = RunFolder.look(folder).journal_path(node)
     own: list[ShownGroup] = []
@@ -108,7 +99,7 @@ def _shown(
     model: str = "",
     verdict: str = "own",
 ) -> ShownGroup:
-    texts: Sequence[Sampled | Completion] = group.completions
+    texts: Sequence[Any] = group.completions
     completions = [
         ShownCompletion(one.text, one.finished, score)
         for one, score in zip_longest(texts, scores[: len(texts)])
