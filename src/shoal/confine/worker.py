@@ -1,10 +1,9 @@
 """The worker's process, and the messages between it and the node's: a length and a msgpack value, both ways.
 
-process.py starts it as `python -c` with the path of this package. Requests come on standard input and replies
-go out on a private copy of standard output. Standard output itself leads nowhere, because some libraries
-print. The service is made first; then the process gives up everything it does not need (sandbox.py), and only
-then does it read a request. Both sides bound what they read. A reply repeats the number of its request, which
-is drawn at random, so nothing that was written earlier can pass for the reply.
+Requests come on standard input and replies go out on a private copy of standard output, which itself leads
+nowhere, because some libraries print. The service is made first; then the process gives up everything it does
+not need (sandbox.py), and only then reads a request. Both sides bound what they read. A reply repeats the
+random number of its request, so nothing that was written earlier can pass for it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Anthropic's own protocol, with the system text cached by the vendor.
 
-All calls of a search share one system text. It is marked for the prompt cache, so every call after the first
-pays a tenth for it; the vendor does not cache texts below its minimum. The usage of an answer counts the
-tokens that were read from the cache and written to it.
+All calls of a search share one system text, which is marked for the prompt cache: every call after the first
+pays a tenth for it, unless it is below the vendor's minimum. The usage counts tokens read from and written to
+the cache.
 """
 
 from __future__ import annotations

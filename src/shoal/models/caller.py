@@ -1,13 +1,11 @@
 """The one retry layer: a request goes in, and within the deadline an answer or one named error comes out.
 
-Every attempt that may have reached the model is one call, also if it was refused, timed out or came back
-broken; an attempt that could not connect costs nothing. No tokens are booked for a refusal before any were
-made; an unknown cost is booked as the most that it could be. `ChatAnswer.attempts` counts the calls.
+Every attempt that may have reached the model is one call; an attempt that could not connect costs nothing. A
+refusal books no tokens; an unknown cost is booked as the most that it could be.
 
 Rate limits, time-outs, failures of the server and broken answers are tried again after a pause that doubles,
 with jitter from the caller's generator, or as long as the endpoint asks. No pause ends after the deadline. A
-refused setting that can be left out is left out, and the request is sent again at once. Every other failure
-ends the call.
+refused setting that can be left out is left out at once. Every other failure ends the call.
 
     with Background() as background:
         future = background.submit(Caller(model).call(request, rng))     # returns at once
@@ -51,9 +49,8 @@ class Amounts(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
 
 class Spending:
     """The cost of one question, of at most `calls` calls (None: any number). `before` is called with the
-    number of each attempt, 1, 2, 3 …, before it is sent; an exception of it stops the call. Thread-safe.
-
-    The budget of a run is the node's ledger (`shoal.runs.Ledger`), which gives a question its calls."""
+    number of each attempt, 1, 2, 3 …, before it is sent; an exception of it stops the call. Thread-safe. The
+    budget of a run is the node's ledger (`shoal.runs.Ledger`)."""
 
     def __init__(self, calls: int | None = None, before: Callable[[int], None] = lambda number: None) -> None:
         self.spent = Amounts()

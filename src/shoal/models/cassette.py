@@ -1,9 +1,8 @@
 """A cassette records every attempt of a run and plays it back without a model, bit for bit.
 
-Each attempt is one JSON line: the model's spec, the whole request, the number of this call among those of the
-same request to the same model, and the answer or the failure. Calls are found by content and number, so a
-replay gives the same answers however its calls overlap. A request that is not on the cassette is refused.
-Each line is appended with one write; a torn last line, as a kill leaves it, is ignored.
+Each attempt is one JSON line: the model's spec, the request, the number of this call among those of the same
+request to the same model, and the answer or the failure. Calls are found by content and number, however they
+overlap. A request that is not there is refused. A torn last line, as a kill leaves it, is ignored.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""An endpoint as all callers of a process share it: its limits, and the settings that it refuses.
-
-The limits on rate and concurrency hold over all event loops and threads. Calls are spaced evenly: 60 per
-minute means one per second, without bursts.
+"""An endpoint as all callers of a process share it: its limits, which hold over all event loops and threads,
+and the settings that it refuses. Calls are spaced evenly: 60 per minute means one per second, without bursts.
 """
 
 from __future__ import annotations
@@ -30,10 +28,9 @@ TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 
 class Capabilities(msgspec.Struct, omit_defaults=True):
     """The settings that an endpoint takes for one model: every setting is sent until a refusal names it, and
-    from then on it is left out, or sent in its other form.
-
-    `token_limit` is the name of the bound on the answer; a budget relies on the bound, so it is never
-    dropped. If `system` is false, the system text travels in the first user message."""
+    from then on it is left out, or sent in its other form. `token_limit` is the name of the bound on the
+    answer, which is never dropped: a budget relies on it. Without `system`, that text travels in the first
+    user message."""
 
     token_limit: str = "max_tokens"
     refused: set[str] = msgspec.field(default_factory=set)

@@ -1,9 +1,9 @@
 """Keys come from the environment or from a key file, and no text ever shows them.
 
-A key is looked up by the name of a variable: OPENAI_API_KEY, ANTHROPIC_API_KEY, for an endpoint given by URL
-`SHOAL_KEY_` followed by its host (`https://api.example.com/v1` → SHOAL_KEY_API_EXAMPLE_COM), or the variable
-that the spec names with `?key=NAME`. The key of one endpoint is never sent to another. The file that
-SHOAL_KEY_FILE names holds the same names, one `NAME=key` per line, and must not be readable by others.
+The variable of a key is OPENAI_API_KEY, ANTHROPIC_API_KEY, the one that the spec names with `?key=NAME`, or,
+for a URL, `SHOAL_KEY_` with its host (`https://api.example.com/v1` → SHOAL_KEY_API_EXAMPLE_COM). The key of
+one endpoint is never sent to another. The file that SHOAL_KEY_FILE names holds lines `NAME=key`, and must not
+be readable by others.
 """
 
 from __future__ import annotations

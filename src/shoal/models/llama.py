@@ -1,5 +1,5 @@
-"""Weights on this machine, run by llama.cpp from the `xllamacpp` wheel: in this process, or as llama.cpp's
-own HTTP server on loopback.
+"""Weights on this machine, run by llama.cpp from the `xllamacpp` wheel, in this process or as a loopback
+server.
 
 A process loads one set of weights once, however many nodes use it. Worker threads release the interpreter
 while they compute. The engine always opens a loopback port, which only answers to a random key.

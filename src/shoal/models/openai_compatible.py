@@ -1,7 +1,7 @@
 """Any server that speaks OpenAI's chat protocol: OpenAI, vLLM, llama.cpp, Ollama, LM Studio, OpenRouter, …
 
-A grammar is sent to servers that take one. The server's list of models says whether it does; the list is
-asked for once, before the first request that has a grammar, and is not a call.
+A grammar is sent to servers that take one, which their list of models tells. It is asked for once; not a
+call.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Models that pip installs: their packages, the file inside, and its SHA-256.
 
-Nothing is downloaded here. A preset whose packages are missing names the command that installs them. Packages
-are only looked into, never imported: they hold data. A file is used if its SHA-256 is the pinned one; pieces
-are joined once into the user's cache.
+Nothing is downloaded here. If packages are missing, the message names the command that installs them.
+Packages are only looked into, never imported. A file must have the pinned SHA-256; pieces are joined once
+into the user's cache.
 """
 
 from __future__ import annotations

@@ -23,10 +23,8 @@ MESSAGE_OVERHEAD_TOKENS = 32
 
 
 class ChatSampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The settings of the drawing; None leaves one to the endpoint.
-
-    `max_tokens` bounds the answer, with the thoughts before it where the endpoint counts them. A `seed` is
-    passed on where the endpoint takes one; builtin models draw everything from it.
+    """The settings of the drawing; None leaves one to the endpoint. `max_tokens` bounds the answer, with the
+    thoughts before it if the endpoint counts them. Builtin models draw everything from `seed`.
     """
 
     max_tokens: int = 1024

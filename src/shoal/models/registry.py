@@ -42,7 +42,6 @@ def open_model(
     replay: str | Path | None = None,
 ) -> Model:
     """The model that a spec names, ready to be called; ConfigError names what is missing and the remedy.
-
     Nothing is loaded, downloaded or sent before the first call. `record` names a cassette that every attempt
     is written to. With `replay` the answers come from one, and neither key nor package is needed.
     """
@@ -208,10 +207,9 @@ class Listed(msgspec.Struct, frozen=True):
 def catalogue(
     specs: Iterable[str] = (), *, environment: Environment = None, probe_seconds: float = 2.0
 ) -> list[Listed]:
-    """The status of the named models; without names that of all presets and examples.
-
-    An endpoint given by URL is ready if something accepts connections there; no request and no key is sent.
-    Blocks for up to `probe_seconds`, so it must not be called inside an event loop.
+    """The status of the named models; without names that of all presets and examples. An endpoint given by
+    URL is ready if something accepts connections there; no request and no key is sent. Blocks for up to
+    `probe_seconds`, so it must not be called inside an event loop.
     """
 
     async def all_of(names: Iterable[str]) -> list[Listed]:

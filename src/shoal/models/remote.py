@@ -1,10 +1,9 @@
 """One attempt over HTTP, whatever the vendor: bounded in time and memory, and every failure has a name.
 
 The vendors' packages build the request and keep the connections; their retries are off. A hook on requests
-passes a fixed set of headers and adds the key: the packages never know it, and no key, organisation or extra
-header of the environment reaches a foreign endpoint. A hook on answers cuts the body at `MOST_ANSWER_BYTES`
-and never unpacks it, because a small packed answer could fill the memory. Redirects are not followed. Texts
-of servers are cut, put on one line and freed of the key before they enter a message.
+passes a fixed set of headers and adds the key, so that nothing of the environment reaches a foreign endpoint.
+A hook on answers cuts the body at `MOST_ANSWER_BYTES` and never unpacks it: a small packed answer could fill
+the memory. Redirects are not followed. Messages quote one line of a server's text, without the key.
 """
 
 from __future__ import annotations

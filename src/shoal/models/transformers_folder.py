@@ -1,8 +1,7 @@
 """A Hugging Face model folder (config.json, safetensors, tokenizer) through transformers and torch.
 
-For weights that llama.cpp does not run. Only local files are read and no code from the folder is executed.
-One call runs at a time, in a thread of its own. The seed leaves no trace in torch's global generator. A
-grammar is not followed.
+For weights that llama.cpp does not run. Only local files are read, and no code from the folder is executed.
+One call runs at a time, in a thread. Torch's global generator does not move. No grammar is followed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""From rewards to advantages: how much better a completion is than the others of its question.
-
-Numbers in, numbers out. A group whose rewards are all alike, and a group of one, has nothing to teach: its
-advantages are exactly 0.
+"""From rewards to advantages: how much better a completion is than the others of its question. The advantages
+of a group of one, or of like rewards, are exactly 0.
 """
 
 from __future__ import annotations

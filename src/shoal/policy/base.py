@@ -21,9 +21,9 @@ LossType = Literal["dapo", "grpo", "bnpo", "dr_grpo"]
 """The average of token losses, named as in TRL. dapo: over all completion tokens of the step."""
 Level = Literal["token", "sequence"]
 Estimator = Literal["as-published", "truncated", "band", "positive"]
-"""The use of foreign groups. as-published: as if this policy had just written them. truncated: importance
-weights, capped, where the author sent log-probs and the tokenizer is the same; else as "band". band: only
-completions whose mean log-prob under this policy is within a band. positive: only completions with positive
+"""The use of foreign groups. as-published: as if this policy had just written them. truncated: capped
+importance weights if the author sent log-probs and has the same tokenizer; else as "band". band: only
+completions whose mean log-prob under this policy is within a band. positive: only those with positive
 advantage."""
 
 

@@ -1,9 +1,9 @@
 """Sampling from models of the Llama type, several times faster on a processor than `generate`.
 
 Each prompt is computed once for its group. Its keys and values stay unexpanded: all rows of the group meet
-them in one product. Those of new tokens lie in room that was reserved for all layers at once. A row that has
-ended gives its place to the last one, so the batch shrinks and only that row is copied. Query, key and value
-are one matrix, gate and up another: copied from the weights once per sampler, adapters merged.
+them in one product. Those of new tokens lie in room reserved for all layers at once. A row that has ended
+gives its place to the last one, so only that row is copied. Query, key and value are one matrix, gate and up
+another: copied from the weights once per sampler, adapters merged.
 """
 
 from __future__ import annotations

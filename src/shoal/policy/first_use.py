@@ -1,9 +1,8 @@
-"""Makes the models that are made on first use before the nodes of a run start.
+"""Makes the models that are made on first use before the nodes of a run start: nodes with a model could be
+done before the slowest one begins, and would never meet it.
 
-If each node made its own, nodes with a model could be done before the slowest one begins, and the nodes of a
-swarm would never meet. Each model is made by a process of its own, `python -m shoal.policy.first_use SPEC`,
-as many at a time as there are cores; this process stays small and can be interrupted. A model that cannot be
-made is left to its node, whose error says why.
+A process of its own, `python -m shoal.policy.first_use SPEC`, makes each model, as many at a time as there
+are cores; this one can be interrupted. A model that cannot be made is left to its node, whose error says why.
 """
 
 from __future__ import annotations

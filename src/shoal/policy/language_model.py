@@ -1,8 +1,7 @@
 """A causal language model as a policy.
 
-Sampling and learning use the same weights in evaluation mode, so that a fresh sample has the ratio 1. A step
-either happens or leaves weights and optimiser as they were. Memory grows with `micro_groups` and the length
-of texts, not with the number of groups.
+Sampling and learning use the same weights in evaluation mode, so a fresh sample has the ratio 1. A step
+happens, or leaves weights and optimiser as they were. Memory does not grow with the number of groups.
 """
 
 from __future__ import annotations

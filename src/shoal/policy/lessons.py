@@ -42,7 +42,7 @@ class Lesson(msgspec.Struct, frozen=True):
 
 
 class WarmUp(msgspec.Struct, frozen=True):
-    """`clean` steps on right answers, then `noisy` steps with a share `right` of them, on `rows` rows each."""
+    """`clean` steps on right answers, then `noisy` steps with a share `right` of them; `rows` rows each."""
 
     lessons: tuple[Lesson, ...]
     clean: int

@@ -21,7 +21,8 @@ Order = tuple[str, int, int, int]
 
 
 class Pooled(msgspec.Struct, Generic[Item]):
-    """A foreign group that came at this node's `step`. An author gets one group for each `task`; groups of one `topic` count as the same kind. `rewards` are set once it was verified."""
+    """A foreign group that came at this node's `step`. An author gets one group for each `task`; groups of
+    one `topic` count as the same kind. `rewards` are set once it was verified."""
 
     order: Order
     task: str

@@ -2,12 +2,11 @@
 
 A log-linear model. The features of a question are its words and itself, hashed into a fixed number of
 buckets, and a bucket that all questions share; an answer's logit is the sum of its scores over them. That
-suffices to learn an answer by heart, to prefer some answers everywhere, and to add small numbers. Learning is
-plain gradient ascent, without an optimiser to save.
+suffices to learn an answer by heart, to prefer some answers, and to add small numbers. Learning is plain
+gradient ascent.
 
 Guarantees: the same table, seed and questions give the same texts. A table holds at most MOST_ANSWERS answers
-of at most MOST_CHARACTERS characters (below 100 KB), whatever others send. One step of a node takes less than
-a millisecond, so a thousand nodes fit into one process.
+of MOST_CHARACTERS characters (below 100 KB), whatever others send. One step takes less than a millisecond.
 """
 
 from __future__ import annotations

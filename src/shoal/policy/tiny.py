@@ -1,12 +1,11 @@
 """Policies that come with the package: language models of about a million parameters, made on first use.
 
-`tiny:llama`, `tiny:gpt2` and `tiny:qwen` have different architectures, sizes and tokenizers, so a swarm of
-different models runs on any computer, without a download. They are trained for some seconds on the builtin
-tasks (lessons.py) and kept in the user's cache as plain model folders.
+`tiny:llama`, `tiny:gpt2` and `tiny:qwen` have different architectures, sizes and tokenizers. They are trained
+for some seconds on the builtin tasks (lessons.py) and kept in the user's cache as plain model folders.
 
 Guarantees: a folder appears whole or not at all, and its name holds a digest of its recipe. Every text can be
-encoded and comes back as it was, because characters outside a vocabulary are spelt in bytes. The text of a
-stranger never turns into the end token or the padding token.
+encoded and comes back as it was: characters outside a vocabulary are spelt in bytes. A stranger's text never
+turns into the end token or the padding token.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""A verifier in a confined process, which is limited in time and replaced when it fails.
-
-A request that stops the worker is refused, and the next one meets a new worker. Replies are remembered, so
-the same question costs once; so are requests that stopped a worker.
+"""A verifier in a confined process, which is limited in time and replaced when it fails. A request that stops
+the worker is refused. Replies are remembered, and so are requests that stopped a worker.
 """
 
 from __future__ import annotations
@@ -57,11 +55,11 @@ class Named(NamedTuple):
 
 class WorkerVerifier:
     """A `Verifier` whose families run in a confined process; confine/sandbox.py says what that covers.
+    Several threads can use it, one at a time.
 
     `files` are the paths of question files, by hash; `families` are own families as `module:Class`, imported
     from `import_paths` (which the worker may read). `seconds` is the wall time of one request,
-    `answer_seconds` the processor time of one answer: one that takes half as much again is wrong. Several
-    threads can use it, one at a time.
+    `answer_seconds` the processor time of one answer: one that takes half as much again is wrong.
     """
 
     def __init__(

@@ -1,9 +1,8 @@
 """`corewar:beat`: write a warrior that beats this one.
 
-The opponent is drawn by the seed from the starter warriors, or from those of the settings, and lightly
-changed. An answer is assembled and fights it; an answer that does not assemble scores 0. The points share s
-is (wins + tie x ties) / rounds. The answer is right (score 1) if s reaches `threshold`; below, it scores 0.9
-s, so that raw rewards show the way and binary ones do not.
+The seed draws the opponent from the starter warriors, or from those of the settings, and changes it lightly.
+An answer is assembled and fights it; one that does not assemble scores 0. The points share s is (wins + tie x
+ties) / rounds. The score is 1 if s reaches `threshold`, else 0.9 s: only raw rewards show the way.
 """
 
 from __future__ import annotations

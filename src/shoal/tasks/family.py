@@ -1,8 +1,7 @@
 """A family of tasks, its settings, and their one canonical form.
 
-A family makes question and key from a seed, and scores answers. Both run in a confined worker, never in the
-node's process. A family is found by its name (registry.py). Settings come from users and from strangers
-alike, so each is checked before it is used, and the message says what would be right.
+A family makes question and key from a seed, and scores answers, in a confined worker and never in the node's
+process. Settings come from users and strangers, so each is checked, and the message says what would be right.
 """
 
 from __future__ import annotations
@@ -36,9 +35,8 @@ class Family(Protocol):
     """A generator with its settings.
 
     `safe`: `score` hands the answer to no interpreter, and so may get a stranger's text. `most_answer`: an
-    answer of more characters is wrong. A family may also have `whole_text = True`: then an answer without
-    <answer> tags is the whole text and not its first line. Its class may have a static `prepare()`, which
-    imports a library that takes seconds.
+    answer of more characters is wrong. With `whole_text = True`, an answer without <answer> tags is the whole
+    text and not its first line. A static `prepare()` of the class imports a library that takes seconds.
     """
 
     @property

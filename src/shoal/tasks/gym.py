@@ -1,8 +1,8 @@
 """Families of reasoning-gym, a library of question generators: `gym:base_conversion` and a hundred more.
 
-Shoal adds the settings of the SAPO paper as defaults for its nine specialties, bounds on settings and
-answers, silence on standard output, and a list of the generators whose scorer interprets nothing. The library
-takes a second to import and belongs in the verifier's process only.
+Shoal adds the SAPO paper's settings of its nine specialties, bounds on settings and answers, silence on
+standard output, and a list of safe scorers. The library takes a second to import: only the verifier's process
+does.
 """
 
 from __future__ import annotations

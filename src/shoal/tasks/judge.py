@@ -1,7 +1,5 @@
-"""The judge poses and scores, in any process: each request gets a reply and never an exception.
-
-An answer over which a family raises is wrong. A question or settings over which it raises are a refusal that
-can be counted.
+"""The judge poses and scores, in any process: each request gets a reply and never an exception. If a family
+raises over an answer, that is wrong; if it raises over a question or settings, that is a refusal.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Own questions from a file: `file:HASH`, one JSON object with "question" and "answer" per line.
 
-The name holds the first 16 hexadecimal digits of the SHA-256 of the file, so two nodes with that name have
-the same questions. The path of a file is each node's own configuration; nobody else decides it.
+The name holds 16 digits of the file's SHA-256, so nodes with that name have the same questions. The path is
+each node's own configuration.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The registry of families: ours, reasoning-gym's, files of questions, and those that packages register under
-the entry point group `shoal.tasks`.
+"""The registry of families: ours, reasoning-gym's, files of questions, and those of the entry points
+`shoal.tasks`.
 
 A name may come from a stranger. It is only ever looked up: no name imports anything that the user has not
 installed as a task or given as one.
@@ -62,10 +62,9 @@ def open_task(
     files: Mapping[str, str] | None = None,
     families: Mapping[str, str] | None = None,
 ) -> Family:
-    """The family of this name with these settings, or TaskError.
-
-    `files` are the paths of question files, by the hash in their name; `families` are the user's own that are
-    not installed, as `module:Class`. Both are local configuration and never a stranger's.
+    """The family of this name with these settings, or TaskError. `files` are the paths of question files, by
+    the hash in their name; `families` are the user's own that are not installed, as `module:Class`. Both are
+    local configuration and never a stranger's.
     """
     name = canonical_name(name, families)
     make = _maker(name, files or {}, families or {})

@@ -78,7 +78,7 @@ TaskReply = Posed | Scored | Refused
 
 
 class Verifier(Protocol):
-    """It raises nothing, whatever a stranger's text or parameters hold: it gives `Refused` or a score of 0."""
+    """It raises nothing, whatever a stranger's text or parameters hold: it gives `Refused`, or scores 0."""
 
     def pose(self, problem: Problem) -> Posed | Refused: ...
 

@@ -1,11 +1,11 @@
 """Groups that were written before: a file of rollouts, or the proposals of a search.
 
 A file has one JSON object a line: {"family": …, "parameters": {…}, "completions": [{"text": …, "finished":
-true}, …]}. The seed of a task follows from its sender, so such tasks are of families whose parameters hold
-everything that matters, such as `corewar:beat` with opponents and a parent.
+true}, …]}. The seed of a task follows from its sender, so the parameters of its family must hold everything
+that matters, as those of `corewar:beat` with opponents and a parent do.
 
-A run of `shoal evolve` is read from its journals alone: the programs that were proposed for one parent, in
-one round, against that round's opponents, are completions of one Core War task.
+Of a run of `shoal evolve`, the programs that were proposed for one parent, in one round, against that round's
+opponents, are completions of one Core War task.
 """
 
 from __future__ import annotations

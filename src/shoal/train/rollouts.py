@@ -1,7 +1,7 @@
 """Rollout groups as items of a swarm: their kind, the seeds of their tasks, their place in a pool.
 
-No weights, no gradients, no token ids and no answer key travel. The receiver makes question and key anew from
-the task's name, whose seed depends on its sender, and scores the completions itself.
+No weights, gradients, token ids or answer keys travel: the receiver makes question and key anew from the
+task's name.
 """
 
 from __future__ import annotations

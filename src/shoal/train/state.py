@@ -1,7 +1,5 @@
-"""The state of a trainer: its policy, the pool of foreign groups, and its figures (plain data).
-
-Only the trainer's `gather` and `absorb` change it. All of it can be written down and read back, so that a
-resume need not begin at the first step.
+"""The state of a trainer: its policy, the pool of foreign groups, and its figures (plain data). Only `gather`
+and `absorb` change it. All of it can be written down and read back.
 """
 
 from __future__ import annotations

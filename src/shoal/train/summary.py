@@ -1,9 +1,8 @@
 """A training run in numbers, from its folder alone; works on runs that are not finished.
 
 Three rewards are told apart. *Local* is the mean over a node's own completions. *Held-out* is pass@1 on tasks
-that are the same for all nodes and runs. *Cumulative* adds up, step by step, the mean over everything that
-was trained on: the SAPO paper reports this one. It is biased, because foreign groups are kept only if at
-least one of their completions is right.
+that are the same for all runs. *Cumulative*, the SAPO paper's, adds up the mean over everything that each
+step trained on. It is biased: foreign groups are kept only if one of their completions is right.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""SAPO (Swarm sAmpling Policy Optimization) as the five functions of a node: produce, share, gather, verify,
-absorb.
+"""SAPO (Swarm sAmpling Policy Optimization) as the five functions of a node.
 
 A step samples completions of own tasks, shares them, takes in the groups of others, verifies foreign groups
 until it has enough informative ones, and learns from own and foreign groups together. Nobody waits for
 anybody. With nothing gathered it is GRPO on a single node, bit for bit. A sender's claims never enter: the
-task is made anew here from its name, and scored here.
+task is made anew from its name, and scored here.
 """
 
 from __future__ import annotations
@@ -53,10 +52,8 @@ Verdicts = Sequence[Verdict[TrainEvidence]]
 
 
 class Trainer(Learner):
-    """One node's training, the `index`-th of the run.
-
-    `author` is the node's id; `epoch` names this start of it, as receivers see it. `prepared`: the number of
-    groups that were written before, which are sent out instead of new ones.
+    """One node's training, the `index`-th of the run. `author` is the node's id; `epoch` names this start of
+    it. `prepared`: the number of groups that were written before, which are sent out instead of new ones.
     """
 
     name = "train"
