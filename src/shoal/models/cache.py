@@ -109,9 +109,8 @@ def made_whole(path: Path) -> Iterator[Path]:
         finally:
             shutil.rmtree(aside, ignore_errors=True)
     except OSError as error:
-        raise ConfigError(
-            f"{path} cannot be written ({error.strerror}): free some room or set SHOAL_CACHE elsewhere"
-        ) from None
+        remedy = "free some room or set SHOAL_CACHE elsewhere"
+        raise ConfigError(f"{path} cannot be written ({error.strerror}): {remedy}") from None
 
 
 @contextmanager

@@ -82,9 +82,8 @@ def read_key_file(path: Path) -> dict[str, str]:
                 raise ConfigError(f"the key file {path} can be read by others: run `chmod 600 {path}`")
             data = file.read(MOST_KEY_FILE_BYTES + 1)
     except OSError as error:
-        raise ConfigError(
-            f"the key file {path} cannot be read ({error.strerror}): correct {KEY_FILE_VARIABLE}"
-        ) from None
+        found = f"{path} cannot be read ({error.strerror})"
+        raise ConfigError(f"the key file {found}: correct {KEY_FILE_VARIABLE}") from None
     if len(data) > MOST_KEY_FILE_BYTES:
         raise ConfigError(f"the key file {path} is larger than {MOST_KEY_FILE_BYTES} bytes: is it the one?")
     keys: dict[str, str] = {}

@@ -173,10 +173,9 @@ class LlamaModel(Model):
         if found["finish"] is None:
             raise ModelServerError(f"{self.spec} broke off: try again")
         choice = {"message": {"content": found["text"]}, "finish_reason": found["finish"]}
+        whole = {"choices": [choice], "usage": found["usage"]}
         try:
-            completion = msgspec.convert(
-                {"choices": [choice], "usage": found["usage"]}, type=Completion, strict=False
-            )
+            completion = msgspec.convert(whole, type=Completion, strict=False)
         except msgspec.ValidationError as error:
             raise ModelAnswerError(f"{self.spec} gave no readable answer ({error})") from None
         answer = answer_of(completion, self.settings.name)

@@ -64,9 +64,8 @@ class Preset(msgspec.Struct, frozen=True):
             return use(joined)
         with made_whole(joined) as aside:
             if shutil.disk_usage(aside.parent).free < self.size + (64 << 20):
-                raise ConfigError(
-                    f"{joined.parent} has no room for {self.size // 10**6} MB: set SHOAL_CACHE elsewhere"
-                )
+                size = f"{self.size // 10**6} MB"
+                raise ConfigError(f"{joined.parent} has no room for {size}: set SHOAL_CACHE elsewhere")
             with aside.open("wb") as file:
                 for part in parts:
                     with part.open("rb") as piece:

@@ -82,11 +82,8 @@ class ChatRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     def __post_init__(self) -> None:
         if not self.messages or self.messages[-1].role != "user":
             raise ConfigError("a request ends with a user message")
-        if self.text_bytes() > MOST_REQUEST_BYTES:
-            raise ConfigError(
-                f"the request has {self.text_bytes()} bytes of text and {MOST_REQUEST_BYTES} are allowed: "
-                "shorten the prompt"
-            )
+        if (size := self.text_bytes()) > MOST_REQUEST_BYTES:
+            raise ConfigError(f"the request has {size} bytes, over {MOST_REQUEST_BYTES}: shorten the prompt")
 
     def text_bytes(self) -> int:
         return _size(self.grammar) + self._prompt_bytes()

@@ -103,10 +103,8 @@ def local_settings(spec: Spec) -> LlamaSettings | Path:
     if path.is_dir():
         return path
     name, chat = (path.stem, True) if preset is None else (preset.name, preset.chat)
-    context = spec.options.context or DEFAULT_CONTEXT
-    return LlamaSettings(
-        str(path), name, chat, context, spec.options.concurrency or 1, spec.options.threads or 0
-    )
+    own, context = spec.options, spec.options.context or DEFAULT_CONTEXT
+    return LlamaSettings(str(path), name, chat, context, own.concurrency or 1, own.threads or 0)
 
 
 def _find_weights(name: str) -> Path:

@@ -110,9 +110,8 @@ class RemoteModel(Model):
             async with asyncio.timeout(timeout):
                 await self.prepare(client, request)
                 options = {"timeout": self._http.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))}
-                response = await client.post(
-                    self.path, cast_to=self._http.Response, body=self.body(request), options=options
-                )
+                kind, body = self._http.Response, self.body(request)
+                response = await client.post(self.path, cast_to=kind, body=body, options=options)
             answer = self.read(self._checked_body(response), request)
             text, model = self._key.scrub_answer(answer.text), self._key.scrub(answer.model)
             latency = round(time.monotonic() - started, 6)
@@ -176,9 +175,8 @@ class RemoteModel(Model):
         content = response.headers.get("content-type", "nothing")
         if "json" in content:
             return bytes(response.content)
-        raise ModelAnswerError(
-            f"{self._where} sent {quote(content)[:60]} instead of JSON: check the URL (most end with /v1)"
-        )
+        found = f"{self._where} sent {quote(content)[:60]}"
+        raise ModelAnswerError(f"{found} instead of JSON: check the URL (most end with /v1)")
 
     def _translate(self, error: Exception, timeout: float) -> ModelError:
         cause: BaseException = error.__cause__ or error
@@ -188,15 +186,13 @@ class RemoteModel(Model):
             headers, body = error.response.headers, error.response.content
             return error_for_status(error.status_code, headers, body, self._where, self._variable)
         if isinstance(error, (ValueError, RecursionError)):
-            return ModelAnswerError(
-                f"{self._where} sent no readable answer ({quote(str(error))}): is this a chat endpoint?"
-            )
+            found = f"{self._where} sent no readable answer ({quote(str(error))})"
+            return ModelAnswerError(f"{found}: is this a chat endpoint?")
         http = self._http
         never_connected = (http.ConnectError, http.ConnectTimeout, http.PoolTimeout, http.UnsupportedProtocol)
         if isinstance(cause, (*never_connected, http.ProxyError)):
-            return ModelServerError(
-                f"{self._where} cannot be reached: start the server or check the address", reached=False
-            )
+            remedy = "start the server or check the address"
+            return ModelServerError(f"{self._where} cannot be reached: {remedy}", reached=False)
         if isinstance(error, self._sdk.APITimeoutError) or isinstance(cause, http.TimeoutException):
             return self._too_slow(timeout)
         return ModelServerError(f"{self._where} broke off ({type(cause).__name__}): try again later")
@@ -211,9 +207,8 @@ def bounded(stream: Any, base: type[Any], where: str) -> Any:
             async for chunk in stream:
                 left -= len(chunk)
                 if left < 0:
-                    raise ModelAnswerError(
-                        f"{where} sent more than {MOST_ANSWER_BYTES} bytes: is this a chat endpoint?"
-                    )
+                    found = f"{where} sent more than {MOST_ANSWER_BYTES} bytes"
+                    raise ModelAnswerError(f"{found}: is this a chat endpoint?")
                 yield chunk
 
         async def aclose(self) -> None:
@@ -251,9 +246,8 @@ class Refusal(msgspec.Struct, frozen=True):
 
 def quote(text: str) -> str:
     """One printable line of bounded length."""
-    line = " ".join(
-        "".join(c if c.isprintable() else " " for c in text[: 4 * MOST_QUOTED_CHARACTERS]).split()
-    )
+    cut = text[: 4 * MOST_QUOTED_CHARACTERS]
+    line = " ".join("".join(c if c.isprintable() else " " for c in cut).split())
     return line if len(line) <= MOST_QUOTED_CHARACTERS else line[:MOST_QUOTED_CHARACTERS] + "…"
 
 
@@ -274,9 +268,8 @@ def read_refusal(body: bytes) -> Refusal:
     def text_of(*names: str) -> str:
         return next((str(data[name]) for name in names if isinstance(data.get(name), str | int)), "")
 
-    return Refusal(
-        text_of("message", "detail"), text_of("param"), f"{text_of('code')} {text_of('type')}".strip()
-    )
+    code = f"{text_of('code')} {text_of('type')}".strip()
+    return Refusal(text_of("message", "detail"), text_of("param"), code)
 
 
 def refused_setting(refusal: Refusal) -> str:
@@ -315,22 +308,18 @@ def error_for_status(
 ) -> ModelError:
     """The error for an HTTP status that is not success. `variable` holds the key."""
     refusal = read_refusal(body)
-    said = quote(refusal.message)
+    said, wait = quote(refusal.message), retry_after(headers)
     saying = f": {said}" if said else ""
     if status in (401, 403) or (status == 400 and re.search(r"api.?key", said, re.I)):
         return ModelAuthenticationError(f"{where} refuses the key ({status}){saying}: check {variable}")
     if status == 402 or "insufficient_quota" in refusal.code:
         return ModelAuthenticationError(f"{where} says the account is empty ({status}){saying}: top it up")
     if status == 429:
-        return ModelRateLimitError(
-            f"{where} asks to be called less often (429){saying}: lower ?rpm=", retry_after(headers)
-        )
+        return ModelRateLimitError(f"{where} asks for calls less often (429){saying}: lower ?rpm=", wait)
     if status == 404:
         return ModelSettingError(f"{where} was not found (404){saying}: check URL and model name", "model")
     if status in (408, 409, 425) or status >= 500:
-        return ModelServerError(
-            f"{where} failed ({status}){saying}: try again later", retry_after=retry_after(headers)
-        )
+        return ModelServerError(f"{where} failed ({status}){saying}: try again later", retry_after=wait)
     if 300 <= status < 400:
         return ModelSettingError(f"{where} redirects elsewhere ({status}): give the final URL", "url")
     if status == 413:

@@ -68,11 +68,8 @@ class TransformersModel(Model):
         length = int(prompt["input_ids"].shape[1])
         room = getattr(model.config, "max_position_embeddings", None)
         if room is not None and length + sampling.max_tokens > room:
-            raise ModelSettingError(
-                f"{self.spec} has room for {room} tokens and the request needs up to "
-                f"{length + sampling.max_tokens}: shorten the prompt or lower max_tokens",
-                "messages",
-            )
+            needed = f"{self.spec} has room for {room} tokens, not for {length + sampling.max_tokens}"
+            raise ModelSettingError(f"{needed}: shorten the prompt or lower max_tokens", "messages")
         temperature = 1.0 if sampling.temperature is None else sampling.temperature
         chosen: dict[str, Any] = {"do_sample": temperature > 0, "max_new_tokens": sampling.max_tokens}
         if temperature > 0:

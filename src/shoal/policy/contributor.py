@@ -169,13 +169,10 @@ class Program(Contributor):
         return [self._run(question) for _ in range(group)]
 
     def _run(self, question: str) -> Sampled:
+        asked = question.encode()
         try:
             done = subprocess.run(
-                self._command,
-                input=question.encode(),
-                capture_output=True,
-                timeout=PROGRAM_SECONDS,
-                check=False,
+                self._command, input=asked, capture_output=True, timeout=PROGRAM_SECONDS, check=False
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise ModelError(f"{self.model}: {error}") from None

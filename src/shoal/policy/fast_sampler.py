@@ -8,7 +8,6 @@ another: copied from the weights once per sampler, adapters merged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from shoal.policy.log_probs import window
-from shoal.policy.sampler import Drawer, Drawn, keep
+from shoal.policy.sampler import Drawer, Drawn, Prompts, keep
 
 SERVED = ("LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM", "MistralForCausalLM")
 ROPE = ("default", "linear", "llama3", "yarn")
@@ -71,9 +70,7 @@ class FastSampler:
             self._layers = [_fused(layer) for layer in body.layers]
 
     @torch.inference_mode()
-    def sample(
-        self, prompts: Sequence[Sequence[int]], group: int, max_new_tokens: int, drawer: Drawer
-    ) -> list[list[Drawn]]:
+    def sample(self, prompts: Prompts, group: int, max_new_tokens: int, drawer: Drawer) -> list[list[Drawn]]:
         """`group` completions of each prompt, of at most `max_new_tokens` tokens with the end token."""
         everyone = [[Drawn() for _ in range(group)] for _ in prompts]
         rows = [one for group_rows in everyone for one in group_rows]

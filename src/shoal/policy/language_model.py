@@ -70,10 +70,9 @@ class LanguageModelPolicy:
         prompts = [self.encoding.prompt(question) for question in questions]
         for prompt in prompts:
             if len(prompt) + sampling.max_new_tokens > self._loaded.room:
-                raise ConfigError(
-                    f"{self.model} has room for {self._loaded.room} tokens; a prompt of {len(prompt)} and "
-                    f"{sampling.max_new_tokens} new ones are more: lower max_new_tokens or shorten the prompt"
-                )
+                needed = f"a prompt of {len(prompt)} and {sampling.max_new_tokens} new ones are more"
+                wrong = f"{self.model} has room for {self._loaded.room} tokens; {needed}"
+                raise ConfigError(f"{wrong}: lower max_new_tokens or shorten the prompt")
         if not prompts or group < 1:
             return [[] for _ in prompts]
         drawer = Drawer(sampling.temperature, seed, self._device, sampling.log_probs)
@@ -270,7 +269,5 @@ class LanguageModelPolicy:
             is_lack = isinstance(error, MemoryError | torch.OutOfMemoryError)
             if not is_lack and "can't allocate memory" not in str(error):
                 raise
-            raise TrainError(
-                f"{self.model} does not fit into the memory of {self._device}: "
-                "lower micro_groups, the group size or max_new_tokens"
-            ) from None
+            found = f"{self.model} does not fit into the memory of {self._device}"
+            raise TrainError(f"{found}: lower micro_groups, group or max_new_tokens") from None

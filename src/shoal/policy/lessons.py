@@ -67,9 +67,8 @@ def warm_up(model: Any, tokenizer: Any, settings: WarmUp, tell: Tell | None = No
     rng = derive(settings.seed, "warm-up")
     families = _families(settings.lessons)
     steps = settings.clean + settings.noisy
-    optimiser = torch.optim.AdamW(
-        model.parameters(), lr=settings.learning_rate, betas=(0.9, 0.98), weight_decay=0.0
-    )
+    rate = settings.learning_rate
+    optimiser = torch.optim.AdamW(model.parameters(), lr=rate, betas=(0.9, 0.98), weight_decay=0.0)
     with _one_thread():
         model.train()
         for step in range(steps):
@@ -82,7 +81,7 @@ def warm_up(model: Any, tokenizer: Any, settings: WarmUp, tell: Tell | None = No
                     answer = _pair(family, rng)[1]
                 rows.append((question, answer))
             for group in optimiser.param_groups:
-                group["lr"] = settings.learning_rate * _share_of_rate(step, settings)
+                group["lr"] = rate * _share_of_rate(step, settings)
             optimiser.zero_grad(set_to_none=True)
             _backward(torch, model, tokenizer, rows)
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -76,10 +76,8 @@ def plan(groups: Sequence[LearningGroup], encoding: Encoding, learning: Learning
                 dropped += 1
                 continue
             if not fits:
-                raise TrainError(
-                    f"prompt and completion have {len(work.prompt) + len(ids)} tokens and the model has room "
-                    f"for {room}: lower max_new_tokens or ask shorter questions"
-                )
+                found = f"prompt and completion have {len(work.prompt) + len(ids)} tokens, more than {room}"
+                raise TrainError(f"{found}: lower max_new_tokens or ask shorter questions")
             chosen.append((work, group, place, ids, len(lengths)))
             lengths.append(len(ids))
     weight = shares(lengths, learning.loss, learning.constant_length)

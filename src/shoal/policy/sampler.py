@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 BLOCK = 128
+Prompts = Sequence[Sequence[int]]
 
 
 @dataclass(slots=True)
@@ -103,9 +104,7 @@ class PlainSampler:
         self._takes_positions = "position_ids" in accepted
 
     @torch.inference_mode()
-    def sample(
-        self, prompts: Sequence[Sequence[int]], group: int, max_new_tokens: int, drawer: Drawer
-    ) -> list[list[Drawn]]:
+    def sample(self, prompts: Prompts, group: int, max_new_tokens: int, drawer: Drawer) -> list[list[Drawn]]:
         """`group` completions of each prompt, of at most `max_new_tokens` tokens with the end token."""
         by_length: dict[int, list[int]] = defaultdict(list)
         for place, prompt in enumerate(prompts):
@@ -116,9 +115,7 @@ class PlainSampler:
             self._same_length([prompts[place] for place in places], rows, max_new_tokens, drawer)
         return found
 
-    def _same_length(
-        self, prompts: Sequence[Sequence[int]], rows: list[Drawn], max_new_tokens: int, drawer: Drawer
-    ) -> None:
+    def _same_length(self, prompts: Prompts, rows: list[Drawn], max_new_tokens: int, drawer: Drawer) -> None:
         device, group = next(self._model.parameters()).device, len(rows) // len(prompts)
         tokens = torch.tensor(prompts, device=device)
         output = self._model(input_ids=tokens, use_cache=True, **self._last_only)

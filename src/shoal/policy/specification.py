@@ -113,10 +113,8 @@ def _import_torch(spec: str) -> None:
 def _check_options(options: dict[str, str], spec: str) -> None:
     rank = _rank(options, spec)
     if "server" in options and _refreshes(options) and rank == 0:
-        raise ConfigError(
-            f"{spec!r}: a server takes over adapters only: add &lora=8, or &refresh=off to sample from the "
-            "weights that it was started with"
-        )
+        remedy = "add &lora=8, or &refresh=off to keep the weights that it was started with"
+        raise ConfigError(f"{spec!r}: a server takes over adapters only: {remedy}")
 
 
 def _refreshes(options: dict[str, str]) -> bool:

@@ -105,9 +105,8 @@ def read_settings(family: str, given: Mapping[str, Any] | None, settings: Family
 def canonical_parameters(parameters: Mapping[str, Any] | None) -> str:
     """One text for equal settings: JSON with sorted keys and no blanks. None and {} are "{}"."""
     try:
-        text = json.dumps(
-            dict(parameters or {}), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-        )
+        plain, blanks = dict(parameters or {}), (",", ":")
+        text = json.dumps(plain, sort_keys=True, separators=blanks, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise TaskError(f"the settings of a task are not plain JSON values: {error}") from None
     return _bounded(text)

@@ -15,7 +15,7 @@ import io
 import math
 import random
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import cache
 from importlib.metadata import version as installed_version
@@ -124,9 +124,8 @@ def library() -> Any:
                 del sys.modules[name]
             return _imported()
     except ImportError as error:
-        raise TaskError(
-            f"gym: tasks need reasoning-gym, which cannot be imported ({error}): {how_to_install('tasks')}"
-        ) from error
+        found = f"gym: tasks need reasoning-gym, which cannot be imported ({error})"
+        raise TaskError(f"{found}: {how_to_install('tasks')}") from error
 
 
 def _imported() -> Any:
@@ -255,10 +254,8 @@ class GymFamily:
             entry = dataset[0]
         answer = entry["answer"]
         if isinstance(answer, str) and len(answer) > self.most_answer:
-            raise TaskError(
-                f"task {self.name}: the right answer has {len(answer)} characters, and at most "
-                f"{self.most_answer} are scored: choose smaller settings"
-            )
+            found = f"the right answer has {len(answer)} characters, more than {self.most_answer}"
+            raise TaskError(f"task {self.name}: {found}: choose smaller settings")
         key = Key(dataset, entry)
         if answer is None:
             answer = _proven(key)
@@ -319,10 +316,7 @@ def _score_logic(answer: str, key: Key) -> float:
     return _library_score(answer, key)
 
 
-OWN_SCORERS: Mapping[str, Callable[[str, Key], float]] = {
-    "binary_matrix": _score_matrix,
-    "propositional_logic": _score_logic,
-}
+OWN_SCORERS = {"binary_matrix": _score_matrix, "propositional_logic": _score_logic}
 
 
 def _proven(key: Key) -> str:

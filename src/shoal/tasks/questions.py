@@ -45,10 +45,8 @@ class QuestionFile:
         self.name = f"file:{digest}"
         self.parameters: Mapping[str, Any] = read_settings(self.name, parameters, {})
         if digest not in files:
-            raise TaskError(
-                f"task {show(self.name)}: no file with this hash is configured here; "
-                "`question_file_name(PATH)` gives the name of a file"
-            )
+            remedy = "`question_file_name(PATH)` gives the name of a file"
+            raise TaskError(f"task {show(self.name)}: no file with this hash is configured here; {remedy}")
         self._questions = _read(files[digest], digest)
 
     def pose(self, seed: int) -> Puzzle:
@@ -76,9 +74,7 @@ def _read(path: str, digest: str) -> tuple[Question, ...]:
     content = _content(path)
     found = _digest(content)
     if found != digest:
-        raise TaskError(
-            f"{path} has the hash {found} and not {digest}: it was changed, or it is another file"
-        )
+        raise TaskError(f"{path} has the hash {found} and not {digest}: it was changed, or is another file")
     return _parse(content, path)
 
 
@@ -109,13 +105,10 @@ def _parse(content: bytes, path: str) -> tuple[Question, ...]:
         try:
             question = decode(line)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise TaskError(
-                f'{where}: {error}; write {{"question": "…", "answer": "…"}} on each line'
-            ) from None
+            form = '{"question": "…", "answer": "…"}'
+            raise TaskError(f"{where}: {error}; write {form} on each line") from None
         if not question.question.strip() or not 0 < len(normal(question.answer)) <= MOST_ANSWER:
-            raise TaskError(
-                f"{where}: question and answer must not be empty, nor the answer over {MOST_ANSWER}"
-            )
+            raise TaskError(f"{where}: question or answer is empty, or the answer is over {MOST_ANSWER}")
         questions.append(question)
     if not questions:
         raise TaskError(f"{path} holds no question")

@@ -106,9 +106,7 @@ def _maker(name: str, files: Mapping[str, str], families: Mapping[str, str]) -> 
         return partial(QuestionFile, rest, files)
     places = sorted(_registered()[name])
     if len(places) > 1:
-        raise TaskError(
-            f"task {name} is registered more than once ({', '.join(places)}): uninstall one of the packages"
-        )
+        raise TaskError(f"task {name} is registered more than once ({', '.join(places)}): uninstall one")
     return _load(name, places[0])
 
 
@@ -139,9 +137,8 @@ def _load(name: str, target: str) -> Maker:
         for part in attribute.split("."):
             found = getattr(found, part)
     except (Exception, SystemExit) as error:
-        raise TaskError(
-            f"task {name} cannot be loaded from {target}: {type(error).__name__}: {error}"
-        ) from error
+        problem = f"{type(error).__name__}: {error}"
+        raise TaskError(f"task {name} cannot be loaded from {target}: {problem}") from error
     if not callable(found):
         raise TaskError(f"task {name} is {target}, a {type(found).__name__}: name a class or a function")
     maker: Maker = found

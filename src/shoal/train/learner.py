@@ -11,7 +11,6 @@ from shoal.errors import TrainError
 from shoal.node import Judged, Own, Turn
 from shoal.policy.advantage import advantages, is_informative
 from shoal.policy.base import LearningGroup, Learnt
-from shoal.policy.pool import Pooled
 from shoal.policy.selection import adapt
 from shoal.runs.training import (
     Evaluated,
@@ -25,9 +24,12 @@ from shoal.runs.training import (
     TrainRequest,
 )
 from shoal.tasks.verifier import rewards as rewards_of
-from shoal.train.rollouts import ReceivedGroup
+from shoal.train.rollouts import PooledGroup
 from shoal.train.settings import NodePlan, TrainSettings
 from shoal.train.state import Figures, Gathered, TrainState
+
+OwnTurn = Own[TrainRequest, TrainAnswer]
+Verified = Sequence[Judged[TrainEvidence]]
 
 SMOOTHING = 0.1
 """Weight of a new group in the moving mean of a family's reward."""
@@ -41,13 +43,7 @@ class Learner:
         self.plan = plan
         self._processor_time = processor_time
 
-    def absorb(
-        self,
-        state: TrainState,
-        turn: Turn,
-        own: Own[TrainRequest, TrainAnswer],
-        judged: Sequence[Judged[TrainEvidence]],
-    ) -> TrainState:
+    def absorb(self, state: TrainState, turn: Turn, own: OwnTurn, judged: Verified) -> TrainState:
         began = self._processor_time()
         figures, gathered = state.figures, state.gathered
         state.gathered = Gathered()
@@ -85,7 +81,7 @@ class Learner:
         turn: Turn,
         answer: SampledGroups,
         gathered: Gathered,
-        judged: Sequence[Judged[TrainEvidence]],
+        judged: Verified,
         began: float,
     ) -> TrainNote:
         figures = state.figures
@@ -152,7 +148,7 @@ class Learner:
         self,
         state: TrainState,
         own: Sequence[tuple[OwnGroup, tuple[float, ...]]],
-        chosen: Sequence[Pooled[ReceivedGroup]],
+        chosen: Sequence[PooledGroup],
     ) -> tuple[Learnt | None, str]:
         """One step on all groups together, or the reason why there was none."""
         if self.plan.is_frozen or not (own or chosen):
@@ -178,7 +174,7 @@ class Learner:
         except TrainError as error:
             return None, str(error)
 
-    def _credit(self, state: TrainState, turn: Turn, chosen: Sequence[Pooled[ReceivedGroup]]) -> None:
+    def _credit(self, state: TrainState, turn: Turn, chosen: Sequence[PooledGroup]) -> None:
         """Credits authors: a group was used; it was useful if it does better than this node's own lately."""
         figures = state.figures
         for group in chosen:

@@ -119,13 +119,8 @@ def _from_search(folder: Path) -> Iterator[Prepared]:
 def _task(opponents: list[str], parent: str) -> dict[str, Any] | None:
     """The task of beating these from this parent, with as many opponents as its name has room for."""
     for count in range(min(len(opponents), MOST_OPPONENTS), 0, -1):
-        parameters = {
-            "opponents": opponents[:count],
-            "parent": parent,
-            "mutations": 0,
-            "all": 1,
-            "rounds": BATTLES // count,
-        }
+        fixed = {"parent": parent, "mutations": 0, "all": 1}
+        parameters = {"opponents": opponents[:count], "rounds": BATTLES // count, **fixed}
         if len(json.dumps(parameters)) <= MOST_PARAMETERS - ROOM_FOR_DEFAULTS:
             return parameters
     return None

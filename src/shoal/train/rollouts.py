@@ -15,6 +15,7 @@ MOST_GROUP_BYTES = 256 << 10
 SEED_BITS = 62
 
 ReceivedGroup = Received[RolloutGroup]
+PooledGroup = Pooled[ReceivedGroup]
 
 
 def task_seed(author: str, epoch: int, counter: int) -> int:
@@ -27,7 +28,7 @@ def rollout_kinds() -> Kinds:
     return Kinds([Kind("rollouts", RolloutGroup, MOST_GROUP_BYTES, "log")])
 
 
-def pooled(received: ReceivedGroup, step: int) -> Pooled[ReceivedGroup]:
+def pooled(received: ReceivedGroup, step: int) -> PooledGroup:
     """A received group as it waits to be drawn; it came at `step`."""
     group, task = received.item, received.item.task
     order = (received.author, received.epoch, received.seq, received.index)

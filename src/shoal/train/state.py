@@ -12,9 +12,9 @@ import msgspec
 
 from shoal.errors import RunError
 from shoal.policy.base import Policy
-from shoal.policy.pool import Pool, Pooled, PoolLimits, PoolSnapshot
+from shoal.policy.pool import Pool, PoolLimits, PoolSnapshot
 from shoal.runs.training import TrainNote
-from shoal.train.rollouts import ReceivedGroup
+from shoal.train.rollouts import PooledGroup, ReceivedGroup
 
 POLICY_FOLDER = "policy"
 
@@ -44,7 +44,7 @@ class Gathered:
 
     seen: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
-    chosen: list[Pooled[ReceivedGroup]] = field(default_factory=list)
+    chosen: list[PooledGroup] = field(default_factory=list)
 
 
 @dataclass

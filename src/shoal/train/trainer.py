@@ -13,10 +13,10 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.node import GiveUp, Own, Proposal, Turn, Verdict
+from shoal.node import GiveUp, Proposal, Turn, Verdict
 from shoal.policy.advantage import is_informative
 from shoal.policy.base import Policy
-from shoal.policy.pool import Pool, Pooled
+from shoal.policy.pool import Pool
 from shoal.policy.selection import walk
 from shoal.runs.training import (
     Completion,
@@ -32,8 +32,8 @@ from shoal.runs.training import (
 )
 from shoal.tasks.verifier import SLOW, STOPPED, Problem, Scored, Scoring, Verifier, rewards as rewards_of
 from shoal.train import state as states
-from shoal.train.learner import Learner
-from shoal.train.rollouts import ReceivedGroup, pooled, rollout_kinds, task_seed
+from shoal.train.learner import Learner, OwnTurn
+from shoal.train.rollouts import PooledGroup, ReceivedGroup, pooled, rollout_kinds, task_seed
 from shoal.train.settings import TrainSettings
 from shoal.train.state import Figures, Gathered, TrainState
 
@@ -123,9 +123,7 @@ class Trainer(Learner):
 
     # The swarm.
 
-    def share(
-        self, state: TrainState, turn: Turn, fresh: Own[TrainRequest, TrainAnswer] | None
-    ) -> Iterable[RolloutGroup]:
+    def share(self, state: TrainState, turn: Turn, fresh: OwnTurn | None) -> Iterable[RolloutGroup]:
         """The groups just sampled. Groups that were asked for under an earlier start of this node would be
         another author's to a receiver, so they stay here."""
         if fresh is None or not isinstance(fresh.request, Sample) or fresh.request.epoch != self.epoch:
@@ -141,14 +139,10 @@ class Trainer(Learner):
             yield self._to_send(group, state.policy)
 
     def _to_send(self, group: OwnGroup, policy: Policy) -> RolloutGroup:
-        send, plan = self.settings.send_log_probs, self.plan
-        completions = [
-            Completion(one.text, one.finished, one.log_probs if send else ()) for one in group.completions
-        ]
-        temperature = self.settings.temperature
-        return RolloutGroup(
-            group.task, group.question, tuple(completions), plan.model, policy.tokenizer, temperature
-        )
+        send, model, temperature = self.settings.send_log_probs, self.plan.model, self.settings.temperature
+        texts = [(one.text, one.finished, one.log_probs if send else ()) for one in group.completions]
+        written = tuple([Completion(*text) for text in texts])
+        return RolloutGroup(group.task, group.question, written, model, policy.tokenizer, temperature)
 
     def gather(
         self, state: TrainState, turn: Turn, arrived: Sequence[ReceivedGroup]
@@ -189,9 +183,7 @@ class Trainer(Learner):
         dropped["stale"] += pool.drop_stale(figures.step)
         state.gathered.dropped = +dropped
 
-    def _take_verdict(
-        self, state: TrainState, group: Pooled[ReceivedGroup], verdict: Verdict[TrainEvidence]
-    ) -> int:
+    def _take_verdict(self, state: TrainState, group: PooledGroup, verdict: Verdict[TrainEvidence]) -> int:
         """Notes the rewards of a group, or removes it; returns how far that is from holding up the step."""
         if verdict.accepted and verdict.evidence is not None:
             group.rewards = verdict.evidence.rewards
