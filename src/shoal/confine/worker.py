@@ -48,8 +48,6 @@ class Orders(msgspec.Struct, frozen=True):
 
 
 class Asked(msgspec.Struct, frozen=True, array_like=True):
-    """Requests that are asked together."""
-
     number: int
     requests: tuple[msgspec.Raw, ...]
 

@@ -66,8 +66,6 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RecordedCall(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One line of a cassette: one attempt."""
-
     cassette: int
     model: str
     number: int
@@ -107,7 +105,6 @@ class Cassette:
             return found
 
     def models(self) -> list[str]:
-        """The specs of the models that were recorded."""
         return sorted({model for model, _, _ in self.calls})
 
     def next_number(self, model: str, digest: str) -> int:
@@ -118,10 +115,6 @@ class Cassette:
                 number += 1
             self._started[model, digest] = number + 1
             return number
-
-    def find(self, model: str, digest: str, number: int) -> RecordedCall | None:
-        with self._lock:
-            return self.calls.get((model, digest, number))
 
     def append(self, call: RecordedCall) -> None:
         """Writes a call; it is with the operating system before this returns."""
@@ -244,7 +237,7 @@ class Replaying(Instant):
         with self._lock:
             number = self._asked[digest]
             self._asked[digest] += 1
-        call = self._cassette.find(self.spec, digest, number)
+        call = self._cassette.calls.get((self.spec, digest, number))
         if call is None:
             raise CassetteError(self._miss(digest, number))
         if call.failure is not None:

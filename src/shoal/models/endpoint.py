@@ -169,8 +169,6 @@ class Endpoint:
 
 
 class Endpoints:
-    """The endpoints of a process by name."""
-
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: dict[str, Endpoint] = {}

@@ -56,7 +56,6 @@ class Key:
 
 
 def host_variable(host: str) -> str:
-    """The variable that holds the key of an endpoint given by URL."""
     return "SHOAL_KEY_" + re.sub(r"[^A-Z0-9]+", "_", host.upper()).strip("_")
 
 

@@ -66,8 +66,6 @@ class _Models(msgspec.Struct):
 
 
 class OpenAICompatible(RemoteModel):
-    """A model behind OpenAI's chat protocol."""
-
     package = "openai"
     path = "/chat/completions"
     client_class = "AsyncOpenAI"

@@ -36,7 +36,6 @@ class Preset(msgspec.Struct, frozen=True):
     pip_options: str = ""
 
     def command(self) -> str:
-        """The command that installs it."""
         options = f"{self.pip_options} " if self.pip_options else ""
         return f"pip install {options}{' '.join(self.requirements)}"
 

@@ -76,17 +76,13 @@ class ChatRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         grammar: str = "",
         values: Mapping[str, str] | None = None,
     ) -> ChatRequest:
-        """A request of one user text."""
         return cls((Message("user", user),), system, sampling or ChatSampling(), grammar, dict(values or {}))
 
     def __post_init__(self) -> None:
         if not self.messages or self.messages[-1].role != "user":
             raise ConfigError("a request ends with a user message")
-        if (size := self.text_bytes()) > MOST_REQUEST_BYTES:
+        if (size := _size(self.grammar) + self._prompt_bytes()) > MOST_REQUEST_BYTES:
             raise ConfigError(f"the request has {size} bytes, over {MOST_REQUEST_BYTES}: shorten the prompt")
-
-    def text_bytes(self) -> int:
-        return _size(self.grammar) + self._prompt_bytes()
 
     def most_input_tokens(self) -> int:
         """No tokenizer makes more tokens of the texts: each token takes at least one byte."""

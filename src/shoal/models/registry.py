@@ -88,7 +88,6 @@ class Adjusted(Wrapper):
 
 
 def key_variable(spec: Spec) -> str:
-    """The variable that holds the key of a remote model."""
     if spec.options.key:
         return spec.options.key
     if not spec.url:

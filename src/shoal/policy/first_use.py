@@ -22,6 +22,7 @@ from shoal.policy.specification import folder_to_make, make_policy_folder
 
 LOOK_EVERY = 0.1
 FAILED = 3
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 Tell = Callable[[dict[str, float]], None]
 """Is told the part of each model that is made, from 0 to 1."""
@@ -48,7 +49,7 @@ def make_models(specs: Iterable[str], stop: Stoppable, tell: Tell) -> None:
     working: list[_Maker] = []
     try:
         while (waiting or working) and not stop.requested:
-            while waiting and len(working) < _cores():
+            while waiting and len(working) < CORES:
                 working.append(_start(waiting.pop(0)))
             time.sleep(LOOK_EVERY)
             for one in working:
@@ -87,10 +88,6 @@ def _start(spec: str) -> _Maker:
     maker = _Maker(spec, process)
     threading.Thread(target=maker.listen, daemon=True).start()
     return maker
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _main(spec: str) -> NoReturn:

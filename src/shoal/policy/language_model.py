@@ -166,19 +166,12 @@ class LanguageModelPolicy:
         if not fixed.weighed:
             self._weigh(batch, fixed, log_probs.detach(), learning)
         parts = [part for one in batch for part in one.parts]
-        rows = torch.repeat_interleave(
-            torch.arange(len(parts)), torch.tensor([len(part.ids) for part in parts])
-        ).to(self._device)
-        return policy_loss(
-            log_probs,
-            torch.tensor([part.advantage for part in parts], device=self._device),
-            torch.tensor([part.share for part in parts], device=self._device),
-            rows,
-            learning,
-            old=fixed.old,
-            weights=fixed.weights,
-            reference=fixed.reference,
-        )
+        lengths = torch.tensor([len(part.ids) for part in parts])
+        rows = torch.repeat_interleave(torch.arange(len(parts)), lengths).to(self._device)
+        share = torch.tensor([part.share for part in parts], device=self._device)
+        advantage = torch.tensor([part.advantage for part in parts], device=self._device)
+        known = {"old": fixed.old, "weights": fixed.weights, "reference": fixed.reference}
+        return policy_loss(log_probs, advantage, share, rows, learning, **known)
 
     def _fix(self, batch: list[Work], learning: Learning, temperature: float, several: bool) -> _Fixed:
         fixed = _Fixed()
@@ -231,7 +224,7 @@ class LanguageModelPolicy:
                 return scorer.log_probs(pieces, temperature)
         if self._reference is None:
             self._reference = load_like(self._loaded.model, self._loaded.folder).requires_grad_(False)
-        return type(scorer)(self._reference).log_probs(pieces, temperature)  # type: ignore[call-arg]
+        return type(scorer)(self._reference).log_probs(pieces, temperature)
 
     def _prepared_optimiser(self, learning: Learning) -> torch.optim.AdamW:
         if self._optimiser is None:

@@ -61,7 +61,6 @@ def lesson_texts(lessons: Sequence[Lesson], count: int, seed: int) -> list[str]:
 
 
 def warm_up(model: Any, tokenizer: Any, settings: WarmUp, tell: Tell | None = None) -> None:
-    """Trains the weights in place."""
     import torch
 
     rng = derive(settings.seed, "warm-up")

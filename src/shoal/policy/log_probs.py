@@ -17,7 +17,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -44,15 +44,9 @@ class Piece:
         return len(self.prompt) + max(len(one) for one in self.completions)
 
 
-class Scorer(Protocol):
-    """Computes log-probs of completions under the model as it is."""
-
-    def log_probs(self, pieces: Sequence[Piece], temperature: float) -> Tensor:
-        """One log-prob per completion token, at `temperature`: piece by piece, completion by completion."""
-
-
 class PaddedScorer:
-    """For every architecture: no packing, right padding, explicit mask and positions."""
+    """For every architecture: no packing, right padding, explicit mask and positions. `log_probs` gives one
+    log-prob per completion token, at `temperature`: piece by piece, completion by completion."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -126,6 +120,9 @@ class PackedScorer:
             ).last_hidden_state[0]
         wanted = hidden.index_select(0, torch.tensor(sources, device=device))
         return _token_log_probs(self._head(wanted), torch.tensor(targets, device=device), temperature)
+
+
+Scorer = PaddedScorer | PackedScorer
 
 
 def packs(model: Any, vocabulary: int) -> bool:

@@ -37,8 +37,6 @@ class Part:
 
 @dataclass(slots=True)
 class Work:
-    """One prompt and the completions of it to compute."""
-
     prompt: list[int]
     parts: list[Part] = field(default_factory=list)
 

@@ -54,8 +54,6 @@ class PoolSnapshot(msgspec.Struct, Generic[Item]):
 
 
 class Pool(Generic[Item]):
-    """The groups of others."""
-
     def __init__(self, limits: PoolLimits, snapshot: PoolSnapshot[Item] | None = None) -> None:
         self.limits = limits
         self._groups: dict[Order, Pooled[Item]] = {}

@@ -30,7 +30,6 @@ def rendering(name: str, tokenizer: Any, examples: Sequence[tuple[str, str]] = (
 
 
 def plain(question: str) -> str:
-    """The question and the end of its line."""
     return f"{question}\n"
 
 

@@ -38,9 +38,7 @@ class CompletionServer:
         self._url = url.rstrip("/")
         self.model = model
 
-    def complete(
-        self, prompt: list[int], count: int, sampling: Sampling, seed: int
-    ) -> list[tuple[str, bool]]:
+    def write(self, prompt: list[int], count: int, sampling: Sampling, seed: int) -> list[tuple[str, bool]]:
         """Texts for a prompt of token ids, each with whether the model ended it by itself."""
         asked = {
             "model": self.model,
@@ -86,8 +84,6 @@ class CompletionServer:
 
 
 class ServedPolicy:
-    """A language model that learns here and is sampled there."""
-
     def __init__(self, inner: LanguageModelPolicy, server: CompletionServer, adapters: Path | None) -> None:
         self.model, self.tokenizer = inner.model, inner.tokenizer
         self._inner = inner
@@ -97,16 +93,13 @@ class ServedPolicy:
 
     def sample(self, questions: Sequence[str], group: int, sampling: Sampling, seed: int) -> Completions:
         """The server's texts. Their tokens are not known: texts are encoded here, without log-probs."""
-        encode = self._inner.encoding
-        return [
-            [
-                Sampled(text, finished, tuple(encode.completion(text, finished)))
-                for text, finished in self._server.complete(
-                    encode.prompt(question), group, sampling, seed + place
-                )
-            ]
-            for place, question in enumerate(questions)
-        ]
+        encode, found = self._inner.encoding, []
+        for place, question in enumerate(questions):
+            pairs = self._server.write(encode.prompt(question), group, sampling, seed + place)
+            found.append(
+                [Sampled(text, ended, tuple(encode.completion(text, ended))) for text, ended in pairs]
+            )
+        return found
 
     def learn(self, groups: Sequence[LearningGroup], learning: Learning, temperature: float) -> Learnt:
         learnt = self._inner.learn(groups, learning, temperature)

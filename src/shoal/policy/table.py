@@ -38,6 +38,8 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 """A character that cannot be saved."""
 
 Scores = NDArray[np.float32]
+Numbers = NDArray[np.float64]
+Places = NDArray[np.intp]
 
 
 CANDIDATES: dict[str, tuple[str, ...]] = {
@@ -104,28 +106,26 @@ class TablePolicy:
         before = (self.answers.copy(), self._index.copy(), self._scores)
         # All new answers first: the index of an answer must not change once it is in the batch.
         for group in groups:
-            self._add(
-                completion.text
-                for completion, advantage in zip(group.completions, group.advantages, strict=True)
-                if advantage > 0
-            )
+            pairs = zip(group.completions, group.advantages, strict=True)
+            self._add(completion.text for completion, advantage in pairs if advantage > 0)
         dropped = 0
-        batch: list[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]] = []
+        batch: list[tuple[Places, Places, Numbers, Numbers]] = []
         for group in groups:
             if not any(group.advantages):
                 continue
             features = self._features(group.question)
-            chosen, advantages = self._usable(group, features, learning, temperature)
-            dropped += len(group.completions) - len(chosen)
-            if chosen:
-                batch.append((features, np.array(chosen, dtype=np.intp), np.array(advantages)))
+            old = self._log_probs(features, temperature)
+            usable = self._usable(group, old, learning)
+            dropped += len(group.completions) - len(usable)
+            if usable:
+                chosen = np.array([index for index, _ in usable], dtype=np.intp)
+                batch.append((features, chosen, np.array([one for _, one in usable]), old[chosen]))
         if not batch:
             return Learnt(0.0, 0.0, tokens - dropped, dropped)
-        old = [self._log_probs(features, temperature)[chosen] for features, chosen, _ in batch]
         loss = norm = 0.0
         for step in range(max(1, learning.inner_steps)):
             with np.errstate(over="ignore", invalid="ignore"):
-                this_loss, gradient = self._gradient(batch, old, learning, temperature, tokens)
+                this_loss, gradient = self._gradient(batch, learning, temperature, tokens)
                 this_norm = float(np.sqrt(np.vdot(gradient, gradient)))
             if not (math.isfinite(this_loss) and math.isfinite(this_norm)):
                 self.answers, self._index, self._scores = before
@@ -161,7 +161,7 @@ class TablePolicy:
         scores = np.frombuffer(saved.scores, dtype="<f4").astype(np.float32)
         self._scores = scores.reshape(len(self.answers), BUCKETS)
 
-    def _features(self, question: str) -> NDArray[np.intp]:
+    def _features(self, question: str) -> Places:
         """All questions share bucket 0. A word that occurs twice counts twice. The question as a whole is one
         more word, so that its answer can be learnt by heart."""
         question = question[:MOST_QUESTION]
@@ -169,14 +169,14 @@ class TablePolicy:
         hashes = [zlib.crc32(word.encode("utf-8", "surrogatepass"), self._salt) for word in words]
         return np.array([0, *(1 + number % (BUCKETS - 1) for number in hashes)], dtype=np.intp)
 
-    def _log_probs(self, features: NDArray[np.intp], temperature: float) -> NDArray[np.float64]:
+    def _log_probs(self, features: Places, temperature: float) -> Numbers:
         logits = self._scores[:, features].sum(axis=1, dtype=np.float64) / (temperature or 1.0)
         logits -= logits.max()
         return np.asarray(logits - math.log(float(np.exp(logits).sum())))
 
     def _usable(
-        self, group: LearningGroup, features: NDArray[np.intp], learning: Learning, temperature: float
-    ) -> tuple[list[int], list[float]]:
+        self, group: LearningGroup, log_probs: Numbers, learning: Learning
+    ) -> list[tuple[int, float]]:
         """The answers to learn from, by index, with their advantages: those that the table can write."""
         pairs = [
             (self._index[completion.text], advantage)
@@ -187,9 +187,8 @@ class TablePolicy:
             pairs = [(index, advantage) for index, advantage in pairs if advantage > 0]
         elif group.foreign and learning.foreign in ("band", "truncated"):
             # Without a tokenizer there are no importance weights: "truncated" is "band".
-            log_probs = self._log_probs(features, temperature)
-            pairs = [(index, advantage) for index, advantage in pairs if log_probs[index] >= learning.band]
-        return [index for index, _ in pairs], [advantage for _, advantage in pairs]
+            pairs = [(index, advantage) for index, advantage in pairs if before[index] >= learning.band]
+        return pairs
 
     def _add(self, texts: Iterable[str]) -> None:
         """Takes in new answers; in a full table they replace the learnt ones with the lowest scores."""
@@ -213,8 +212,7 @@ class TablePolicy:
 
     def _gradient(
         self,
-        batch: Sequence[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]],
-        old: Sequence[NDArray[np.float64]],
+        batch: Sequence[tuple[Places, Places, Numbers, Numbers]],
         learning: Learning,
         temperature: float,
         tokens: int,
@@ -222,7 +220,7 @@ class TablePolicy:
         """The clipped loss, as in TRL, and the direction that lowers it."""
         gradient = np.zeros_like(self._scores)
         loss = 0.0
-        for (features, chosen, advantages), before in zip(batch, old, strict=True):
+        for features, chosen, advantages, before in batch:
             log_probs = self._log_probs(features, temperature)
             ratio = np.exp(log_probs[chosen] - before)
             free = ratio * advantages

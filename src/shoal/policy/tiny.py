@@ -99,7 +99,6 @@ def tiny_path(name: str) -> Path:
 
 
 def check_tiny(name: str) -> None:
-    """ConfigError if there is no such policy."""
     if name not in RECIPES:
         known = ", ".join(f"tiny:{known}" for known in sorted(RECIPES))
         raise ConfigError(f"there is no policy tiny:{name}: choose one of {known}")

@@ -147,10 +147,8 @@ def _is_causal(torch: Any, model: Any) -> bool:
     """Whether a later token changes nothing that was computed before it."""
     device = next(model.parameters()).device
     with torch.inference_mode():
-        one, other = (
-            model(input_ids=torch.tensor([[1, 2, last]], device=device)).logits[0, :2].float()
-            for last in (3, 4)
-        )
+        texts = [torch.tensor([[1, 2, last]], device=device) for last in (3, 4)]
+        one, other = (model(input_ids=text).logits[0, :2].float() for text in texts)
     most = 1e-5 if one.dtype == next(model.parameters()).dtype else 1e-2
     return bool((one - other).abs().max() <= most * one.abs().max())
 

@@ -106,12 +106,6 @@ class WorkerVerifier:
         with self._lock:
             return self._running().coverage
 
-    @property
-    def process_id(self) -> int:
-        """The process id of the present worker."""
-        with self._lock:
-            return self._running().process_id
-
     def pose(self, problem: Problem) -> Posed | Refused:
         (reply,) = self._replies([Posing(problem)])
         return reply if not isinstance(reply, Scored) else refused(STOPPED, NONSENSE)

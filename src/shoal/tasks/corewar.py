@@ -129,7 +129,6 @@ def _texts(where: str, value: Any) -> list[str]:
 
 
 def _opponent(text: str, settings: Settings) -> Warrior:
-    """A starter by its name, or a source."""
     if len(text.split()) == 1:
         if text not in starter_names():
             found = f"no starter is called {show(text)}{hint(text, starter_names())}"
@@ -147,7 +146,6 @@ def _assembled(where: str, source: str, settings: Settings) -> Warrior:
 
 @lru_cache(maxsize=len(HILLS))
 def _starters(settings: Settings) -> list[Warrior]:
-    """The starters that assemble under these rules, by name."""
     found = []
     for name in starter_names():
         with suppress(AssemblyError):

@@ -93,7 +93,6 @@ FamilySettings = Mapping[str, Number | Letters]
 
 
 def read_settings(family: str, given: Mapping[str, Any] | None, settings: FamilySettings) -> dict[str, Any]:
-    """All settings with their values, or TaskError."""
     values: dict[str, Any] = {name: setting.default for name, setting in settings.items()}
     for name, value in (given or {}).items():
         if name not in settings:

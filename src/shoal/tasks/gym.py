@@ -114,7 +114,6 @@ integrations, polynomials and codeio. Missing because a short number can cost an
 
 @cache
 def library() -> Any:
-    """The imported library, or TaskError."""
     try:
         try:
             with _no_plotting():
@@ -262,7 +261,6 @@ class GymFamily:
         return Puzzle(str(entry["question"]), key, answer if isinstance(answer, str) else "")
 
     def score(self, puzzle: Puzzle, answer: str) -> float:
-        """The library's score of the stripped answer."""
         with _silence():
             return float(self._score(answer.strip(), puzzle.key))
 

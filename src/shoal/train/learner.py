@@ -91,7 +91,9 @@ class Learner:
         trained = informative if self.settings.filter_own else own
         learnt, trouble = self._take_step(state, trained, gathered.chosen)
         if trouble or (self.plan.local and not own):
-            figures.failed, figures.trouble = figures.failed + 1, trouble or _most_common(answer.refused)
+            reasons = sorted(answer.refused.items(), key=lambda one: (-one[1], one[0]))
+            posing = ": ".join(["no task could be posed", *[reason for reason, _ in reasons[:1]]])
+            figures.failed, figures.trouble = figures.failed + 1, trouble or posing
         else:
             figures.failed = 0
         self._credit(state, turn, gathered.chosen)
@@ -189,7 +191,6 @@ class Learner:
 
 
 def _with_line(note: TrainNote, trouble: str) -> TrainNote:
-    """The line that explains a step."""
     line = (
         f"step {note.step}: {note.own} own ({note.own_informative} informative), {note.seen} seen, "
         f"{note.verified} verified, {note.found} informative, {note.used} used"
@@ -209,8 +210,3 @@ def _with_line(note: TrainNote, trouble: str) -> TrainNote:
 
 def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
-
-
-def _most_common(refused: dict[str, int]) -> str:
-    reasons = sorted(refused, key=lambda reason: (-refused[reason], reason))
-    return f"no task could be posed: {reasons[0]}" if reasons else "no task could be posed"

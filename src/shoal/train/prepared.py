@@ -43,8 +43,6 @@ class Written(msgspec.Struct, frozen=True):
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """A task, and the completions that were written for it."""
-
     family: str
     parameters: dict[str, Any]
     completions: tuple[Written, ...]

@@ -125,7 +125,6 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
             raise ConfigError("adaptive: needs one own group or more: give local groups")
 
     def of(self, index: int) -> NodePlan:
-        """The plan of the `index`-th node."""
         own = self.each[index] if index < len(self.each) else NodeSettings()
         tasks = own.tasks or self.tasks
         if self.specialists and own.tasks is None:
@@ -179,5 +178,4 @@ class NodePlan(msgspec.Struct, frozen=True):
 
     @property
     def most_tokens(self) -> int:
-        """The most tokens that a step may generate."""
         return max(self.local, self.local + self.external - 1) * self.group * self.max_new_tokens

@@ -132,7 +132,6 @@ def _node(settings: TrainSettings, plan: NodePlan, history: NodeHistory) -> Trai
 
 
 def smoothed(values: Sequence[float], window: int) -> list[float]:
-    """Moving mean over the last `window` values."""
     return [statistics.fmean(values[max(0, place - window + 1) : place + 1]) for place in range(len(values))]
 
 

@@ -100,10 +100,8 @@ def _shown(
     verdict: str = "own",
 ) -> ShownGroup:
     texts: Sequence[Any] = group.completions
-    completions = [
-        ShownCompletion(one.text, one.finished, score)
-        for one, score in zip_longest(texts, scores[: len(texts)])
-    ]
+    pairs = zip_longest(texts, scores[: len(texts)])
+    completions = [ShownCompletion(one.text, one.finished, score) for one, score in pairs]
     return ShownGroup(author, model, verdict, group.task.family, group.question, completions)
 
 
