@@ -174,9 +174,7 @@ class TablePolicy:
         logits -= logits.max()
         return np.asarray(logits - math.log(float(np.exp(logits).sum())))
 
-    def _usable(
-        self, group: LearningGroup, log_probs: Numbers, learning: Learning
-    ) -> list[tuple[int, float]]:
+    def _usable(self, group: LearningGroup, before: Numbers, learning: Learning) -> list[tuple[int, float]]:
         """The answers to learn from, by index, with their advantages: those that the table can write."""
         pairs = [
             (self._index[completion.text], advantage)
