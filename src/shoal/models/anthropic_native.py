@@ -1,8 +1,7 @@
 """Anthropic's own protocol, with the system text cached by the vendor.
 
 All calls of a search share one system text, which is marked for the prompt cache: every call after the first
-pays a tenth for it, unless it is below the vendor's minimum. The usage counts tokens read from and written to
-the cache.
+pays a tenth for it, unless it is below the vendor's minimum. The usage counts cached tokens too.
 """
 
 from __future__ import annotations

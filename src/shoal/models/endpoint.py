@@ -29,8 +29,8 @@ TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 class Capabilities(msgspec.Struct, omit_defaults=True):
     """The settings that an endpoint takes for one model: every setting is sent until a refusal names it, and
     from then on it is left out, or sent in its other form. `token_limit` is the name of the bound on the
-    answer, which is never dropped: a budget relies on it. Without `system`, that text travels in the first
-    user message."""
+    answer, which is never dropped: a budget relies on it. Without `system`, its text goes into the first
+    message."""
 
     token_limit: str = "max_tokens"
     refused: set[str] = msgspec.field(default_factory=set)

@@ -1,9 +1,8 @@
 """Keys come from the environment or from a key file, and no text ever shows them.
 
 The variable of a key is OPENAI_API_KEY, ANTHROPIC_API_KEY, the one that the spec names with `?key=NAME`, or,
-for a URL, `SHOAL_KEY_` with its host (`https://api.example.com/v1` → SHOAL_KEY_API_EXAMPLE_COM). The key of
-one endpoint is never sent to another. The file that SHOAL_KEY_FILE names holds lines `NAME=key`, and must not
-be readable by others.
+for a URL, `SHOAL_KEY_` with its host (`https://api.example.com/v1` → SHOAL_KEY_API_EXAMPLE_COM). No endpoint
+gets another's key. The file that SHOAL_KEY_FILE names holds lines `NAME=key`, readable by its owner only.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Weights on this machine, run by llama.cpp from the `xllamacpp` wheel, in this process or as a loopback
-server.
+"""Weights on this machine, run by llama.cpp (the `xllamacpp` wheel) in this process or as a loopback server.
 
 A process loads one set of weights once, however many nodes use it. Worker threads release the interpreter
 while they compute. The engine always opens a loopback port, which only answers to a random key.
@@ -205,16 +204,13 @@ async def in_thread(
 
 
 class LlamaServer:
-    """llama.cpp's own HTTP server on a free loopback port, while a `with` block lasts. Any program on this
-    machine that has the key can use it at `url`."""
+    """llama.cpp's own HTTP server on a free loopback port, while a `with` block lasts. Programs with the key
+    can use it at `url`."""
 
     def __init__(self, settings: LlamaSettings, *, key: str | None = None) -> None:
         self.settings = settings
         self._key = secrets.token_urlsafe(24) if key is None else key
         self._engine: Any = None
-
-    def __repr__(self) -> str:
-        return f"<llama.cpp server of {self.settings.name}>"
 
     def __enter__(self) -> LlamaServer:
         self._engine = self.settings.load(self._key)

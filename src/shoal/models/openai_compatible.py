@@ -1,7 +1,6 @@
 """Any server that speaks OpenAI's chat protocol: OpenAI, vLLM, llama.cpp, Ollama, LM Studio, OpenRouter, …
 
-A grammar is sent to servers that take one, which their list of models tells. It is asked for once; not a
-call.
+A grammar is sent to servers that take one, as their list of models tells, which is asked for once.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Models that pip installs: their packages, the file inside, and its SHA-256.
 
 Nothing is downloaded here. If packages are missing, the message names the command that installs them.
-Packages are only looked into, never imported. A file must have the pinned SHA-256; pieces are joined once
-into the user's cache.
+Packages are never imported. A file must have the pinned SHA-256; pieces are joined once into the user's
+cache.
 """
 
 from __future__ import annotations

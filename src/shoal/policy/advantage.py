@@ -22,8 +22,8 @@ def advantages(
     rewards: Sequence[Sequence[float]], scale: ScaleRewards = "group", epsilon: float = EPSILON
 ) -> list[list[float]]:
     """The advantage of each completion, group by group: reward less the group's mean, divided as `scale`
-    says. Standard deviations are those of a sample (n - 1), and `epsilon` is added to them. TrainError for a
-    reward that is not a finite number."""
+    says. Standard deviations are those of a sample (n - 1), and `epsilon` is added to them. TrainError if a
+    reward is not finite."""
     everything = [reward for group in rewards for reward in group]
     for reward in everything:
         if not math.isfinite(reward):

@@ -23,8 +23,7 @@ Level = Literal["token", "sequence"]
 Estimator = Literal["as-published", "truncated", "band", "positive"]
 """The use of foreign groups. as-published: as if this policy had just written them. truncated: capped
 importance weights if the author sent log-probs and has the same tokenizer; else as "band". band: only
-completions whose mean log-prob under this policy is within a band. positive: only those with positive
-advantage."""
+completions whose mean log-prob under this policy is within a band. positive: only those of advantage > 0."""
 
 
 Completions = list[list[Sampled]]

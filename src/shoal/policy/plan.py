@@ -1,8 +1,7 @@
 """The work of a step: its completions, their weights and the micro-batches.
 
 Weights are settled over all groups of the step. Completions that cannot change the gradient (advantage 0
-without a KL penalty, foreign ones that the estimator leaves out) are not computed, but count in the
-normalisation.
+without a KL penalty, foreign ones that the estimator leaves out) only count in the normalisation.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 A log-linear model. The features of a question are its words and itself, hashed into a fixed number of
 buckets, and a bucket that all questions share; an answer's logit is the sum of its scores over them. That
-suffices to learn an answer by heart, to prefer some answers, and to add small numbers. Learning is plain
-gradient ascent.
+suffices to learn an answer by heart, to prefer some answers, and to add small numbers.
 
 Guarantees: the same table, seed and questions give the same texts. A table holds at most MOST_ANSWERS answers
 of MOST_CHARACTERS characters (below 100 KB), whatever others send. One step takes less than a millisecond.

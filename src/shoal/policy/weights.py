@@ -1,7 +1,6 @@
 """The weights of a causal language model for training: a folder, a GGUF file or a preset.
 
-Only local files are read and no code from them is executed. A GGUF file is unpacked once into the user's
-cache, as a plain model folder.
+Only local files are read and no code from them is executed. A GGUF file is unpacked once into the cache.
 """
 
 from __future__ import annotations

@@ -55,11 +55,10 @@ class Named(NamedTuple):
 
 class WorkerVerifier:
     """A `Verifier` whose families run in a confined process; confine/sandbox.py says what that covers.
-    Several threads can use it, one at a time.
 
     `files` are the paths of question files, by hash; `families` are own families as `module:Class`, imported
-    from `import_paths` (which the worker may read). `seconds` is the wall time of one request,
-    `answer_seconds` the processor time of one answer: one that takes half as much again is wrong.
+    from `import_paths`. `seconds` is the wall time of one request, `answer_seconds` the processor time of one
+    answer: one that takes half as much again is wrong. Threads take turns.
     """
 
     def __init__(
@@ -218,8 +217,7 @@ class WorkerVerifier:
 
 
 class ReplyCache:
-    """The newest replies by the hash of their request, within a bound on their number and size. A reply
-    follows from the request alone, so it never ages."""
+    """The newest replies by the hash of their request, within a bound on their number and size."""
 
     def __init__(self, most_entries: int = 4096, most_bytes: int = 8 << 20) -> None:
         self._most_entries = most_entries

@@ -22,8 +22,7 @@ MOST_NAMED = 16
 
 @dataclass(frozen=True, slots=True)
 class Puzzle:
-    """A question with the key to score answers by. `answer` is one right answer, where there is one to show
-    (for examples in prompts and for warm-up)."""
+    """A question with the key to score answers by. `answer` is one right answer, if there is one to show."""
 
     question: str
     key: Any

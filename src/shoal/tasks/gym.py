@@ -1,8 +1,7 @@
 """Families of reasoning-gym, a library of question generators: `gym:base_conversion` and a hundred more.
 
 Shoal adds the SAPO paper's settings of its nine specialties, bounds on settings and answers, silence on
-standard output, and a list of safe scorers. The library takes a second to import: only the verifier's process
-does.
+standard output, and a list of safe scorers. Only the verifier's process imports the library.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Own questions from a file: `file:HASH`, one JSON object with "question" and "answer" per line.
 
-The name holds 16 digits of the file's SHA-256, so nodes with that name have the same questions. The path is
-each node's own configuration.
+The name holds 16 digits of the file's SHA-256, so nodes with that name have the same questions. Each node has
+its own path.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The registry of families: ours, reasoning-gym's, files of questions, and those of the entry points
-`shoal.tasks`.
+"""The registry of families: ours, reasoning-gym's, files of questions, and those of entry points.
 
-A name may come from a stranger. It is only ever looked up: no name imports anything that the user has not
-installed as a task or given as one.
+A name may come from a stranger. It is only ever looked up: no name imports anything but the user's own tasks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Rollout groups as items of a swarm: their kind, the seeds of their tasks, their place in a pool.
 
-No weights, gradients, token ids or answer keys travel: the receiver makes question and key anew from the
-task's name.
+No weights, gradients, token ids or answer keys travel: the receiver makes question and key anew.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Everything that a run of `shoal train` is made of, as one typed config.
 
-Defaults are those of the SAPO paper (Swarm sAmpling Policy Optimization) where a laptop can bear them; where
-ours differ, a comment says why.
+Defaults are those of the SAPO paper (Swarm sAmpling Policy Optimization) unless a comment says why not.
 """
 
 from __future__ import annotations

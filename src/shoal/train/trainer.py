@@ -2,8 +2,7 @@
 
 A step samples completions of own tasks, shares them, takes in the groups of others, verifies foreign groups
 until it has enough informative ones, and learns from own and foreign groups together. Nobody waits for
-anybody. With nothing gathered it is GRPO on a single node, bit for bit. A sender's claims never enter: the
-task is made anew from its name, and scored here.
+anybody. With nothing gathered it is GRPO on a single node, bit for bit. A sender's claims never enter.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from shoal.policy.selection import walk
 from shoal.runs.training import (
     Completion,
     Evaluate,
-    OwnGroup,
     RolloutGroup,
     Sample,
     SampledGroups,
@@ -124,8 +122,8 @@ class Trainer(Learner):
     # The swarm.
 
     def share(self, state: TrainState, turn: Turn, fresh: OwnTurn | None) -> Iterable[RolloutGroup]:
-        """The groups just sampled. Groups that were asked for under an earlier start of this node would be
-        another author's to a receiver, so they stay here."""
+        """The groups just sampled. Those of an earlier start of this node stay here: receivers would take
+        them for another's."""
         if fresh is None or not isinstance(fresh.request, Sample) or fresh.request.epoch != self.epoch:
             return
         if not isinstance(fresh.answer, SampledGroups):
@@ -135,14 +133,11 @@ class Trainer(Learner):
             groups = [one for one in groups if is_informative(rewards_of(one.scores, self.settings.reward))]
         elif self.settings.sharing == "sample" and groups:
             groups = [turn.random("share").choice(groups)]
-        for group in groups:
-            yield self._to_send(group, state.policy)
-
-    def _to_send(self, group: OwnGroup, policy: Policy) -> RolloutGroup:
         send, model, temperature = self.settings.send_log_probs, self.plan.model, self.settings.temperature
-        texts = [(one.text, one.finished, one.log_probs if send else ()) for one in group.completions]
-        written = tuple([Completion(*text) for text in texts])
-        return RolloutGroup(group.task, group.question, written, model, policy.tokenizer, temperature)
+        for group in groups:
+            texts = [(one.text, one.finished, one.log_probs if send else ()) for one in group.completions]
+            written, tokenizer = tuple([Completion(*text) for text in texts]), state.policy.tokenizer
+            yield RolloutGroup(group.task, group.question, written, model, tokenizer, temperature)
 
     def gather(
         self, state: TrainState, turn: Turn, arrived: Sequence[ReceivedGroup]

@@ -29,8 +29,8 @@ class ShownCompletion(msgspec.Struct, frozen=True):
 
 
 class ShownGroup(msgspec.Struct, frozen=True):
-    """`author` is a key, and `model` the author's word; both are empty for own groups. `verdict` is "own",
-    "accepted", or the reason against it."""
+    """`author` is a key, and `model` the author's word; both are "" for own groups. `verdict`: "own",
+    "accepted", or a reason."""
 
     author: str
     model: str
@@ -48,7 +48,12 @@ class Transcript(msgspec.Struct, frozen=True):
 
 def read_transcript(settings: TrainSettings, folder: Path, name: str, turn: int) -> Transcript:
     """Own groups of the turn, then the foreign ones verified in it. ConfigError if there are none."""
-    node = _find_node(settings, name)
+    names = settings.node_names()
+    found = [known for known in names if known == name or known.partition("-")[0] == name]
+    if len(found) != 1:
+        listed = ", ".join(names[:12]) + ("…" if len(names) > 12 else "")
+        raise ConfigError(f"there is no node {name[:64]!r}: the run has {listed}")
+    (node,) = found
     path = RunFolder.look(folder).journal_path(node)
     own: list[ShownGroup] = []
     turns: list[int] = []
@@ -107,15 +112,6 @@ def _shown(
 
 def _key(item: VerdictGiven | Arrived) -> Key:
     return (item.author, Place(item.kind, item.epoch, item.seq, item.index))
-
-
-def _find_node(settings: TrainSettings, name: str) -> str:
-    names = settings.node_names()
-    found = [known for known in names if known == name or known.partition("-")[0] == name]
-    if len(found) != 1:
-        listed = ", ".join(names[:12]) + ("…" if len(names) > 12 else "")
-        raise ConfigError(f"there is no node {name[:64]!r}: the run has {listed}")
-    return found[0]
 
 
 def _which(turns: list[int]) -> str:
