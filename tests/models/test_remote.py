@@ -19,6 +19,7 @@ from shoal.errors import (
 )
 from shoal.models import ChatAnswer, ChatRequest, ChatSampling, Endpoints, Message, Usage, open_model
 from shoal.models.anthropic_native import AnthropicModel
+from shoal.models.endpoint import Capabilities
 from shoal.models.keys import Key
 from shoal.models.protocol import Model
 from tests.models.server import Misbehaving
@@ -67,6 +68,7 @@ def native(server: Misbehaving, name: str) -> Model:
         model=name,
         key=Key("sk-ant-0123456789abcdef"),
         variable="ANTHROPIC_API_KEY",
+        capabilities=Capabilities(),
     )
 
 

@@ -13,18 +13,12 @@ import msgspec
 
 from shoal.errors import ModelAnswerError
 from shoal.models.keys import Key
-from shoal.models.openai_compatible import count
-from shoal.models.protocol import ChatAnswer, ChatRequest, Finish, Usage
+from shoal.models.openai_compatible import FINISHES, count
+from shoal.models.protocol import ChatAnswer, ChatRequest, Usage
 from shoal.models.remote import RemoteModel
 
 ANTHROPIC_URL = "https://api.anthropic.com"
 ANTHROPIC_VERSION = "2023-06-01"
-FINISHES: dict[str, Finish] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "refusal": "filter",
-}
 
 
 class _Block(msgspec.Struct):

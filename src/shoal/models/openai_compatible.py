@@ -21,6 +21,9 @@ FINISHES: dict[str, Finish] = {
     "length": "length",
     "max_tokens": "length",
     "content_filter": "filter",
+    "end_turn": "stop",  # this and the rest: Anthropic's
+    "stop_sequence": "stop",
+    "refusal": "filter",
 }
 MOST_COUNTED_TOKENS = 1 << 40
 NOT_IMPLEMENTED = 501

@@ -66,18 +66,11 @@ class RemoteModel(Model):
     """Headers that are sent as they are, besides the key."""
 
     def __init__(
-        self,
-        spec: str,
-        *,
-        url: str,
-        model: str,
-        key: Key | None,
-        variable: str,
-        capabilities: Capabilities | None = None,
+        self, spec: str, *, url: str, model: str, key: Key | None, variable: str, capabilities: Capabilities
     ) -> None:
         """`variable` is named when the key is refused."""
         self.spec, self.endpoint, self.model = spec, url, model
-        self.capabilities = Capabilities() if capabilities is None else capabilities
+        self.capabilities = capabilities
         self._key = key or Key("")
         self._variable = variable
         self._sdk = import_package(self.package, "llm", spec)

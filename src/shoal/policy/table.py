@@ -39,6 +39,8 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 Scores = NDArray[np.float32]
 Numbers = NDArray[np.float64]
 Places = NDArray[np.intp]
+Part = tuple[Places, Places, Numbers, Numbers]
+"""Features, answers, advantages and log-probs before the step."""
 
 
 CANDIDATES: dict[str, tuple[str, ...]] = {
@@ -108,7 +110,7 @@ class TablePolicy:
             pairs = zip(group.completions, group.advantages, strict=True)
             self._add(completion.text for completion, advantage in pairs if advantage > 0)
         dropped = 0
-        batch: list[tuple[Places, Places, Numbers, Numbers]] = []
+        batch: list[Part] = []
         for group in groups:
             if not any(group.advantages):
                 continue
@@ -208,11 +210,7 @@ class TablePolicy:
             self._scores[worst] = scores
 
     def _gradient(
-        self,
-        batch: Sequence[tuple[Places, Places, Numbers, Numbers]],
-        learning: Learning,
-        temperature: float,
-        tokens: int,
+        self, batch: list[Part], learning: Learning, temperature: float, tokens: int
     ) -> tuple[float, Scores]:
         """The clipped loss, as in TRL, and the direction that lowers it."""
         gradient = np.zeros_like(self._scores)

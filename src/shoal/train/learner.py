@@ -30,6 +30,7 @@ from shoal.train.state import Figures, Gathered, TrainState
 
 OwnTurn = Own[TrainRequest, TrainAnswer]
 Verified = Sequence[Judged[TrainEvidence]]
+Rewarded = Sequence[tuple[OwnGroup, tuple[float, ...]]]
 
 SMOOTHING = 0.1
 """Weight of a new group in the moving mean of a family's reward."""
@@ -45,46 +46,33 @@ class Learner:
 
     def absorb(self, state: TrainState, turn: Turn, own: OwnTurn, judged: Verified) -> TrainState:
         began = self._processor_time()
-        figures, gathered = state.figures, state.gathered
-        state.gathered = Gathered()
+        figures = state.figures
         if isinstance(own.request, Sample):
             figures.counter = own.request.counter + len(own.request.families)
         if isinstance(own.answer, SampledGroups):
-            figures.last = self._learn(state, turn, own.answer, gathered, judged, began)
+            figures.last = self._learn(state, turn, own.answer, judged, began)
         elif isinstance(own.answer, Evaluated):
             figures.evaluated = figures.step
-            figures.last = self._evaluated(turn, figures, own.answer, gathered)
+            figures.last = self._evaluated(turn, figures, own.answer, state.gathered)
         else:
             figures.failed, figures.trouble = figures.failed + 1, own.missed
             said = f"step {figures.step + 1}: nothing was sampled: {own.missed}"
             figures.last = TrainNote(turn.number, figures.step, "missed", said=said)
+        state.gathered = Gathered()
         return state
 
     def _evaluated(self, turn: Turn, figures: Figures, answer: Evaluated, gathered: Gathered) -> TrainNote:
         total = sum(one.total for one in answer.families.values())
         reward = sum(one.reward for one in answer.families.values())
         said = f"step {figures.step}: held-out reward {reward / total if total else 0.0:.3f} on {total} tasks"
-        return TrainNote(
-            turn.number,
-            figures.step,
-            "evaluation",
-            seen=gathered.seen,
-            dropped=dict(gathered.dropped),
-            held_out=answer.families,
-            cpu=answer.cpu,
-            said=said,
-        )
+        note = TrainNote(turn.number, figures.step, "evaluation", held_out=answer.families, cpu=answer.cpu)
+        dropped = dict(gathered.dropped)
+        return msgspec.structs.replace(note, seen=gathered.seen, dropped=dropped, said=said)
 
     def _learn(
-        self,
-        state: TrainState,
-        turn: Turn,
-        answer: SampledGroups,
-        gathered: Gathered,
-        judged: Verified,
-        began: float,
+        self, state: TrainState, turn: Turn, answer: SampledGroups, judged: Verified, began: float
     ) -> TrainNote:
-        figures = state.figures
+        figures, gathered = state.figures, state.gathered
         figures.step += 1
         own = [(one, rewards_of(one.scores, self.settings.reward)) for one in answer.groups]
         informative = [one for one in own if is_informative(one[1])]
@@ -147,10 +135,7 @@ class Learner:
         return _with_line(note, trouble)
 
     def _take_step(
-        self,
-        state: TrainState,
-        own: Sequence[tuple[OwnGroup, tuple[float, ...]]],
-        chosen: Sequence[PooledGroup],
+        self, state: TrainState, own: Rewarded, chosen: Sequence[PooledGroup]
     ) -> tuple[Learnt | None, str]:
         """One step on all groups together, or the reason why there was none."""
         if self.plan.is_frozen or not (own or chosen):

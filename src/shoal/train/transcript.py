@@ -91,19 +91,16 @@ def _foreign(path: Path, verdicts: dict[Key, VerdictGiven]) -> list[ShownGroup]:
         if verdict.accepted:
             where = f"{path}: a verdict of turn {verdict.turn}"
             rewards = decode_payload(verdict.evidence, TrainEvidence, where).rewards
-            found.append(_shown(group, rewards, content.author, group.model, "accepted"))
+            found.append(_shown(group, rewards, content.author, "accepted"))
         else:
-            found.append(_shown(group, (), content.author, group.model, f"rejected: {verdict.reason}"))
+            found.append(_shown(group, (), content.author, f"rejected: {verdict.reason}"))
     return found
 
 
 def _shown(
-    group: OwnGroup | RolloutGroup,
-    scores: Sequence[float],
-    author: str = "",
-    model: str = "",
-    verdict: str = "own",
+    group: OwnGroup | RolloutGroup, scores: Sequence[float], author: str = "", verdict: str = "own"
 ) -> ShownGroup:
+    model = group.model if isinstance(group, RolloutGroup) else ""
     texts: Sequence[Any] = group.completions
     pairs = zip_longest(texts, scores[: len(texts)])
     completions = [ShownCompletion(one.text, one.finished, score) for one, score in pairs]
