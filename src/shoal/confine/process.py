@@ -146,7 +146,6 @@ class Worker:
             raise StoppedError("time limit")
 
     def _end_of_it(self) -> str:
-        """The end of the process, in words."""
         try:
             code = self._process.wait(timeout=1.0)
         except subprocess.TimeoutExpired:

@@ -197,7 +197,6 @@ class Recording(Wrapper):
         return made[0]
 
     def answer_now(self, request: ChatRequest) -> ChatAnswer:
-        """As `answer`, for a model that is instant."""
         if not isinstance(self._model, Instant):
             raise TypeError(f"{self.spec} does not answer at once")
         with self._recorded(request) as made:

@@ -12,27 +12,19 @@ import random
 import threading
 from collections.abc import Callable, Iterable, Mapping
 
-from shoal.errors import (
-    ConfigError,
-    ModelAnswerError,
-    ModelAuthenticationError,
-    ModelError,
-    ModelRateLimitError,
-    ModelServerError,
-    ModelSettingError,
-    ModelTimeoutError,
-)
+from shoal import errors
+from shoal.errors import ConfigError, ModelAnswerError, ModelError
 from shoal.models.protocol import ChatAnswer, ChatRequest, Model, Usage
 
 Script = str | ChatAnswer | ModelError
 Builtin = Callable[[Mapping[str, str], random.Random], str]
 
 ERRORS: dict[str, Callable[[str], ModelError]] = {
-    "authentication": ModelAuthenticationError,
-    "rate-limit": ModelRateLimitError,
-    "setting": lambda message: ModelSettingError(message, "temperature"),
-    "time-out": ModelTimeoutError,
-    "server": ModelServerError,
+    "authentication": errors.ModelAuthenticationError,
+    "rate-limit": errors.ModelRateLimitError,
+    "setting": lambda message: errors.ModelSettingError(message, "temperature"),
+    "time-out": errors.ModelTimeoutError,
+    "server": errors.ModelServerError,
     "answer": ModelAnswerError,
 }
 

@@ -39,11 +39,11 @@ class Price(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.state != "priced":
             return 0
         if self.model:
-            return _round_up(Decimal(self.looked_up(usage).total_price) * 1_000_000)
+            return max(0, math.ceil(Decimal(self.looked_up(usage).total_price) * 1_000_000))
         cached = self.input if self.cached is None else self.cached
         plain = usage.input - usage.cached
         parts = ((plain, self.input), (usage.cached, cached), (usage.output, self.output))
-        return _round_up(sum((tokens * Decimal(str(rate)) for tokens, rate in parts), Decimal(0)))
+        return max(0, math.ceil(sum(tokens * Decimal(str(rate)) for tokens, rate in parts)))
 
     def most(self, input_tokens: int, output_tokens: int) -> int:
         """The most that a call with at most so many tokens can cost."""
@@ -91,7 +91,3 @@ def price_for(spec: Spec, own: Mapping[str, Price] | None = None) -> Price:
     except (ImportError, LookupError, ValueError, TypeError):
         return UNPRICED
     return msgspec.structs.replace(price, shown=str(found.model_price))
-
-
-def _round_up(amount: Decimal) -> int:
-    return max(0, math.ceil(amount))

@@ -99,8 +99,8 @@ def _share_of_rate(step: int, settings: WarmUp) -> float:
 
 def _backward(torch: Any, model: Any, tokenizer: Any, rows: Sequence[tuple[str, str]]) -> None:
     """The gradient of the cross entropy of answers with their end token, a mean over all their tokens."""
-    prompts = _encode(tokenizer, [question + SEPARATOR for question, _ in rows])
-    answers = _encode(tokenizer, [answer for _, answer in rows])
+    prompts = tokenizer([question + SEPARATOR for question, _ in rows], add_special_tokens=False)["input_ids"]
+    answers = tokenizer([answer for _, answer in rows], add_special_tokens=False)["input_ids"]
     pairs = sorted(zip(prompts, answers, strict=True), key=lambda pair: len(pair[0]) + len(pair[1]))
     total = sum(len(answer) + 1 for answer in answers)
     # Short and long rows apart: half of a common batch would be padding.
@@ -122,11 +122,6 @@ def _summed_loss(torch: Any, model: Any, tokenizer: Any, pairs: Sequence[tuple[l
     return torch.nn.functional.cross_entropy(
         logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum"
     )
-
-
-def _encode(tokenizer: Any, texts: list[str]) -> list[list[int]]:
-    found: list[list[int]] = tokenizer(texts, add_special_tokens=False)["input_ids"]
-    return found
 
 
 def _families(lessons: Sequence[Lesson]) -> list[Family]:

@@ -19,7 +19,6 @@ SYSTEM = "Solve the task. Give the final answer between <answer> and </answer>, 
 
 
 def rendering(name: str, tokenizer: Any, examples: Sequence[tuple[str, str]] = ()) -> Render:
-    """The rendering of a name; ConfigError if there is none."""
     if name == "plain":
         return plain
     if name == "chat":

@@ -49,7 +49,7 @@ def open_policy(
         return policy
     _check_options(options, spec)
     server = CompletionServer(options["server"], options.get("name", name))
-    adapters = Path(tempfile.mkdtemp(prefix="shoal-adapters-")) if _refreshes(options) else None
+    adapters = Path(tempfile.mkdtemp(prefix="shoal-adapters-")) if options.get("refresh") != "off" else None
     return ServedPolicy(policy, server, adapters)
 
 
@@ -112,13 +112,9 @@ def _import_torch(spec: str) -> None:
 
 def _check_options(options: dict[str, str], spec: str) -> None:
     rank = _rank(options, spec)
-    if "server" in options and _refreshes(options) and rank == 0:
+    if "server" in options and options.get("refresh") != "off" and rank == 0:
         remedy = "add &lora=8, or &refresh=off to keep the weights that it was started with"
         raise ConfigError(f"{spec!r}: a server takes over adapters only: {remedy}")
-
-
-def _refreshes(options: dict[str, str]) -> bool:
-    return options.get("refresh", "on") != "off"
 
 
 def _rank(options: dict[str, str], spec: str) -> int:

@@ -64,21 +64,21 @@ def normal(text: str) -> str:
 
 def question_file_name(path: str | Path) -> str:
     """The name of a file's family: `file:` and its hash. The file is read and checked."""
-    content = _content(path)
+    content, digest = _content(path)
     _parse(content, str(path))
-    return f"file:{_digest(content)}"
+    return f"file:{digest}"
 
 
 @lru_cache(maxsize=8)
 def _read(path: str, digest: str) -> tuple[Question, ...]:
-    content = _content(path)
-    found = _digest(content)
+    content, found = _content(path)
     if found != digest:
         raise TaskError(f"{path} has the hash {found} and not {digest}: it was changed, or is another file")
     return _parse(content, path)
 
 
-def _content(path: str | Path) -> bytes:
+def _content(path: str | Path) -> tuple[bytes, str]:
+    """The content and its digest."""
     try:
         with open(path, "rb") as file:
             content = file.read(MOST_BYTES + 1)
@@ -86,11 +86,7 @@ def _content(path: str | Path) -> bytes:
         raise TaskError(f"the questions of {path} cannot be read: {error.strerror or error}") from error
     if len(content) > MOST_BYTES:
         raise TaskError(f"{path} is larger than {MOST_BYTES >> 20} MiB: split it")
-    return content
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:DIGITS]
+    return content, hashlib.sha256(content).hexdigest()[:DIGITS]
 
 
 def _parse(content: bytes, path: str) -> tuple[Question, ...]:

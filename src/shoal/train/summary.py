@@ -190,7 +190,4 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _total(counts: Iterable[dict[str, int]]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for one in counts:
-        total.update(one)
-    return dict(sorted(total.items()))
+    return dict(sorted(sum(map(Counter, counts), Counter()).items()))
