@@ -105,7 +105,7 @@ def _parse_url(text: str, scheme: str, shown: str) -> Spec:
         # The text is not shown: it holds a password.
         raise ConfigError("a model URL holds a user name or password: put the key into a variable instead")
     if parts.query:
-        raise ConfigError(f"{shown!r} has a query before the #: write it last, as in {example}?rpm=60")
+        raise ConfigError(f"{shown!r} has a query before the #: put options at the end: {example}?rpm=60")
     return Spec(scheme, name, scheme + url[len(scheme) :].rstrip("/"), _parse_options(query, shown))
 
 
