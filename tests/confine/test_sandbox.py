@@ -158,7 +158,7 @@ def test_a_worker_does_not_outlive_its_parent() -> None:
         from shoal.tasks.verifier import Problem, Scoring
         from shoal.tasks.confined import WorkerVerifier
         verifier = WorkerVerifier(families={{"attack": "attacks:Attack"}}, import_paths=[{str(HERE)!r}], seconds=600)
-        print(verifier.process_id, flush=True)
+        print(verifier._running().process_id, flush=True)
         verifier.score([Scoring(Problem("attack", "", '{{"do":"sleep"}}', 0), ("x",))])
         """
     )

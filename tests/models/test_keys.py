@@ -27,6 +27,7 @@ from shoal.models import (
     open_model,
 )
 from shoal.models.anthropic_native import AnthropicModel
+from shoal.models.endpoint import Capabilities
 from shoal.models.keys import REMOVED, Key, find_key, host_variable
 from shoal.models.prices import FREE
 from tests.models.server import Misbehaving
@@ -68,7 +69,12 @@ def test_no_text_holds_the_key(server: Misbehaving, tmp_path: Path, name: str, n
         model = open_model(spec, environment=environment, endpoints=endpoints, record=cassette)
         if native:
             model = AnthropicModel(
-                name, url=server.root, model=name, key=Key(CANARY), variable="ANTHROPIC_API_KEY"
+                name,
+                url=server.root,
+                model=name,
+                key=Key(CANARY),
+                variable="ANTHROPIC_API_KEY",
+                capabilities=Capabilities(),
             )
         spending = Spending(9)
         patience = Patience(deadline=0.6, attempts=2, attempt_seconds=0.3, first_wait=0.01)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import shutil
 import sys
 import types
 from pathlib import Path
@@ -33,8 +34,9 @@ REQUEST = ChatRequest.ask(
 )
 
 
-def installed(folder: Path, texts: list[bytes]) -> Preset:
+def installed(folder: Path, texts: list[bytes], monkeypatch: pytest.MonkeyPatch) -> Preset:
     """A preset of pieces that are installed in `folder`."""
+    monkeypatch.syspath_prepend(str(folder))
     parts = []
     for number, text in enumerate(texts):
         package = folder / f"some_model_part{number}"
@@ -49,34 +51,35 @@ def installed(folder: Path, texts: list[bytes]) -> Preset:
 
 
 def test_pieces_are_joined_once_and_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    preset = installed(tmp_path, [b"GGUF", b"abc", b"def"])
+    preset = installed(tmp_path, [b"GGUF", b"abc", b"def"], monkeypatch)
     monkeypatch.setenv("SHOAL_CACHE", str(tmp_path / "cache"))
-    path = preset.file([str(tmp_path)])
+    path = preset.file()
     assert path.read_bytes() == b"GGUFabcdef"
-    assert preset.file([str(tmp_path)]) == path
+    assert preset.file() == path
     assert list((tmp_path / "cache" / "models").iterdir()) == [path]
 
 
-def test_a_whole_file_is_used_where_it_is(tmp_path: Path) -> None:
-    preset = installed(tmp_path, [b"GGUFabc"])
-    assert preset.file([str(tmp_path)]) == tmp_path / "some_model_part0" / "part.bin"
+def test_a_whole_file_is_used_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    preset = installed(tmp_path, [b"GGUFabc"], monkeypatch)
+    assert preset.file() == tmp_path / "some_model_part0" / "part.bin"
 
 
 @pytest.mark.parametrize("pieces", [1, 3])
 def test_a_changed_file_is_refused(tmp_path: Path, pieces: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    preset = installed(tmp_path, [b"x"] * pieces)
+    preset = installed(tmp_path, [b"x"] * pieces, monkeypatch)
     (tmp_path / "some_model_part0" / "part.bin").write_bytes(b"y")
     cache = tmp_path / "cache"
     monkeypatch.setenv("SHOAL_CACHE", str(cache))
     with pytest.raises(ConfigError, match="not the file"):
-        preset.file([str(tmp_path)])
+        preset.file()
     assert not [path for path in cache.rglob("*") if path != cache / "models"]
 
 
-def test_a_missing_package_gives_the_command(tmp_path: Path) -> None:
-    preset = installed(tmp_path, [b"x"])
+def test_a_missing_package_gives_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    preset = installed(tmp_path, [b"x"], monkeypatch)
+    shutil.rmtree(tmp_path / "some_model_part0")
     with pytest.raises(ConfigError, match=r"pip install some-model==1` \(MIT\)"):
-        preset.file([str(tmp_path / "elsewhere")])
+        preset.file()
 
 
 def test_presets_are_pinned() -> None:
@@ -205,7 +208,7 @@ def test_a_transformers_folder_is_bounded(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_missing_torch_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ConfigError, match=r"\.\[train\]"):
+    with pytest.raises(ConfigError, match=r"shoal-swarm\[train\]"):
         TransformersModel("local:x", tmp_path)
 
 

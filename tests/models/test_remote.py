@@ -19,6 +19,7 @@ from shoal.errors import (
 )
 from shoal.models import ChatAnswer, ChatRequest, ChatSampling, Endpoints, Message, Usage, open_model
 from shoal.models.anthropic_native import AnthropicModel
+from shoal.models.endpoint import Capabilities
 from shoal.models.keys import Key
 from shoal.models.protocol import Model
 from tests.models.server import Misbehaving
@@ -67,6 +68,7 @@ def native(server: Misbehaving, name: str) -> Model:
         model=name,
         key=Key("sk-ant-0123456789abcdef"),
         variable="ANTHROPIC_API_KEY",
+        capabilities=Capabilities(),
     )
 
 
@@ -228,5 +230,5 @@ def test_a_model_may_be_used_in_one_event_loop_after_another(server: Misbehaving
 
 def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "openai", None)
-    with pytest.raises(ConfigError, match=r"\.\[llm\]"):
+    with pytest.raises(ConfigError, match=r"shoal-swarm\[llm\]"):
         open_model("http://127.0.0.1:9/v1#any", environment={}, endpoints=Endpoints())

@@ -99,9 +99,10 @@ def test_adapters_learn_and_the_weights_below_rest(tmp_path: Path) -> None:
 
 def test_samples_repeat_and_their_texts_fit_their_ids(tmp_path: Path) -> None:
     policy = policy_of(tmp_path)
-    first = policy.sample(QUESTIONS, 3, SAMPLING, 7, log_probs=True)
-    assert first == policy.sample(QUESTIONS, 3, SAMPLING, 7, log_probs=True)
-    assert first != policy.sample(QUESTIONS, 3, SAMPLING, 8, log_probs=True)
+    told = msgspec.structs.replace(SAMPLING, log_probs=True)
+    first = policy.sample(QUESTIONS, 3, told, 7)
+    assert first == policy.sample(QUESTIONS, 3, told, 7)
+    assert first != policy.sample(QUESTIONS, 3, told, 8)
     for one in (one for rows in first for one in rows):
         assert len(one.ids) == len(one.log_probs) <= SAMPLING.max_new_tokens
         assert one.finished == (one.ids[-1] == policy._loaded.end)

@@ -15,6 +15,7 @@ if os.environ.get("CI") != "true":
 
 import torch
 
+from shoal.policy.base import Learning
 from shoal.policy.loss import policy_loss, shares
 
 LOSSES = ("dapo", "grpo", "bnpo", "dr_grpo")
@@ -130,8 +131,7 @@ def ours(
                 advantages[batch],
                 share[batch],
                 numbers,
-                level=level,  # type: ignore[arg-type]
-                kl=kl,
+                Learning(level=level, kl=kl),  # type: ignore[arg-type]
                 **picked,
             ).value
         )
@@ -178,12 +178,12 @@ def test_clipping_is_counted() -> None:
     log_probs = torch.tensor([0.0, -3.0, -1.0])
     rows = torch.tensor([0, 1, 2])
     share = torch.ones(3)
-    up = policy_loss(log_probs, torch.tensor([1.0, 1.0, 1.0]), share, rows, old=old)
-    down = policy_loss(log_probs, torch.tensor([-1.0, -1.0, -1.0]), share, rows, old=old)
+    up = policy_loss(log_probs, torch.tensor([1.0, 1.0, 1.0]), share, rows, Learning(), old=old)
+    down = policy_loss(log_probs, torch.tensor([-1.0, -1.0, -1.0]), share, rows, Learning(), old=old)
     assert (up.clipped, down.clipped) == (1.0, 1.0)
 
 
 def test_a_penalty_without_reference_is_a_mistake() -> None:
     one = torch.zeros(1)
     with pytest.raises(ValueError, match="reference"):
-        policy_loss(one, one, one, torch.zeros(1, dtype=torch.long), kl=0.1)
+        policy_loss(one, one, one, torch.zeros(1, dtype=torch.long), Learning(kl=0.1))

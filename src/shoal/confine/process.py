@@ -76,10 +76,8 @@ class Worker:
             self.coverage = msgspec.msgpack.decode(self._receive(until), type=Coverage)
         except (StoppedError, WireError, msgspec.DecodeError, OSError) as error:
             self.end()
-            raise ConfineError(
-                f"the confined worker does not start ({error}): try {sys.executable} -c 'import "
-                "shoal.confine.worker'"
-            ) from error
+            command = f"{sys.executable} -c 'import shoal.confine.worker'"
+            raise ConfineError(f"the confined worker does not start ({error}): try {command}") from error
 
     def ask(self, requests: Sequence[msgspec.Raw], seconds: float) -> tuple[tuple[msgspec.Raw, ...], bool]:
         """A reply to each request, and whether the worker retires; StoppedError if no reply comes in time. An
@@ -148,7 +146,6 @@ class Worker:
             raise StoppedError("time limit")
 
     def _end_of_it(self) -> str:
-        """The end of the process, in words."""
         try:
             code = self._process.wait(timeout=1.0)
         except subprocess.TimeoutExpired:

@@ -2,13 +2,12 @@
 
 Covered on Linux with seccomp and Landlock: no network, no other process, no writing anywhere, no reading
 outside of Python's installation, Shoal's own source and the files it was given. Memory, processor time and
-open files are limited. The worker dies with its parent. Its environment holds nothing of the user's
-(process.py).
+open files are limited. The worker dies with its parent. Its environment (process.py) is not the user's.
 
 Not covered: code that runs in the process can falsify its replies, so a service that evaluates text must not
 get a stranger's. It can use its share of a processor until the time limit, and ask for the existence, size
 and times of a file. The kernel may have holes. Without Landlock only Python hinders reading, without seccomp
-only Python hinders network and processes; on other systems than Linux only the limits hold.
+only Python hinders network and processes; elsewhere than on Linux only the limits hold.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A filter of system calls for a process that only computes and reads files (Linux, x86-64 and ARM64).
 
 An allow-list: other calls fail with ENOSYS, which libraries take for an old kernel. No call on it makes or
-changes a socket, a process, a thread or a file, signals or traces another process, or loosens a limit. Files
-open for reading only.
+changes a socket, process, thread or file, signals or traces another process, or loosens a limit.
 """
 
 from __future__ import annotations
@@ -114,8 +113,7 @@ def supported() -> str:
 
 
 def install() -> str:
-    """Puts the filter in force for this process, for good; returns the reason if it could not. Needs
-    `no_new_privs`."""
+    """Puts the filter in force for good, or returns the reason why not. Needs `no_new_privs`."""
     if wrong := supported():
         return wrong
     steps = filter_steps(platform.machine(), os.getpid())

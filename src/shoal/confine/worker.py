@@ -1,10 +1,9 @@
 """The worker's process, and the messages between it and the node's: a length and a msgpack value, both ways.
 
-process.py starts it as `python -c` with the path of this package. Requests come on standard input and replies
-go out on a private copy of standard output. Standard output itself leads nowhere, because some libraries
-print. The service is made first; then the process gives up everything it does not need (sandbox.py), and only
-then does it read a request. Both sides bound what they read. A reply repeats the number of its request, which
-is drawn at random, so nothing that was written earlier can pass for the reply.
+Requests come on standard input and replies go out on a private copy of standard output, which itself leads
+nowhere, because some libraries print. The service is made first; then the process gives up everything it does
+not need (sandbox.py), and only then reads a request. Both sides bound what they read. A reply repeats the
+random number of its request, so nothing that was written earlier can pass for it.
 """
 
 from __future__ import annotations
@@ -49,8 +48,6 @@ class Orders(msgspec.Struct, frozen=True):
 
 
 class Asked(msgspec.Struct, frozen=True, array_like=True):
-    """Requests that are asked together."""
-
     number: int
     requests: tuple[msgspec.Raw, ...]
 
@@ -84,8 +81,7 @@ class Watch:
         signal.setitimer(signal.ITIMER_PROF, self._tick, self._tick)
 
     def limited(self, seconds: float, call: Callable[..., Result], *arguments: object) -> Result:
-        """The call's result; OutOfTimeError after so much processor time (0: no limit). An outer limit pauses
-        meanwhile."""
+        """The call's result, or OutOfTimeError (0 seconds: no limit). An outer limit pauses meanwhile."""
         before, self._left = self._left, 1 + ceil(seconds / self._tick) if seconds else 0
         try:
             return call(*arguments)

@@ -10,7 +10,6 @@ from shoal.models.caller import (
 from shoal.models.cassette import Cassette as Cassette, Recording as Recording
 from shoal.models.endpoint import Endpoints as Endpoints
 from shoal.models.instant import BuiltinModel as BuiltinModel, Scripted as Scripted
-from shoal.models.inventory import Listed as Listed, catalogue as catalogue
 from shoal.models.llama import LlamaServer as LlamaServer, LlamaSettings as LlamaSettings
 from shoal.models.presets import PRESETS as PRESETS
 from shoal.models.prices import Price as Price, own_price as own_price, price_for as price_for
@@ -23,6 +22,8 @@ from shoal.models.protocol import (
     Usage as Usage,
 )
 from shoal.models.registry import (
+    Listed as Listed,
+    catalogue as catalogue,
     check_model as check_model,
     local_settings as local_settings,
     open_model as open_model,

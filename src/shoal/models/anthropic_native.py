@@ -1,30 +1,24 @@
 """Anthropic's own protocol, with the system text cached by the vendor.
 
-All calls of a search share one system text. It is marked for the prompt cache, so that every call after the
-first pays a tenth for it; the vendor does not cache texts below its minimum. The usage of the answer counts
-the tokens that were read from the cache and written to it.
+All calls of a search share one system text, which is marked for the prompt cache: every call after the first
+pays a tenth for it, unless it is below the vendor's minimum. The usage counts cached tokens too.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import msgspec
 
 from shoal.errors import ModelAnswerError
 from shoal.models.keys import Key
-from shoal.models.openai_compatible import count
-from shoal.models.protocol import ChatAnswer, ChatRequest, Finish, Usage
+from shoal.models.openai_compatible import FINISHES, count
+from shoal.models.protocol import ChatAnswer, ChatRequest, Usage
 from shoal.models.remote import RemoteModel
 
 ANTHROPIC_URL = "https://api.anthropic.com"
 ANTHROPIC_VERSION = "2023-06-01"
-FINISHES: dict[str, Finish] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "refusal": "filter",
-}
 
 
 class _Block(msgspec.Struct):
@@ -52,9 +46,10 @@ class AnthropicModel(RemoteModel):
     package = "anthropic"
     path = "/v1/messages"
     client_class = "AsyncAnthropic"
+    headers: ClassVar[Mapping[str, str]] = {"anthropic-version": ANTHROPIC_VERSION}
 
     def __init__(self, spec: str, **options: Any) -> None:
-        super().__init__(spec, headers={"anthropic-version": ANTHROPIC_VERSION}, **options)
+        super().__init__(spec, **options)
         self.capabilities.refused.add("seed")
         self.capabilities.grammar = "none"
 
@@ -71,7 +66,7 @@ class AnthropicModel(RemoteModel):
             cached = {"type": "text", "text": request.system, "cache_control": {"type": "ephemeral"}}
             body["system"] = [cached]
         for name, value in request.sampling.chosen().items():
-            if self.capabilities.takes(name):
+            if name not in self.capabilities.refused:
                 body["stop_sequences" if name == "stop" else name] = value
         return body
 

@@ -94,8 +94,7 @@ def use(path: Path) -> Path:
 
 @contextmanager
 def made_whole(path: Path) -> Iterator[Path]:
-    """A place to write a file or folder at; at the end it becomes `path`, whole or not at all. ConfigError if
-    there is no room."""
+    """A place to write at, which becomes `path` at the end, whole or not at all; ConfigError without room."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}-"))
@@ -110,9 +109,8 @@ def made_whole(path: Path) -> Iterator[Path]:
         finally:
             shutil.rmtree(aside, ignore_errors=True)
     except OSError as error:
-        raise ConfigError(
-            f"{path} cannot be written ({error.strerror}): free some room or set SHOAL_CACHE elsewhere"
-        ) from None
+        remedy = "free some room or set SHOAL_CACHE elsewhere"
+        raise ConfigError(f"{path} cannot be written ({error.strerror}): {remedy}") from None
 
 
 @contextmanager

@@ -1,14 +1,11 @@
 """The one retry layer: a request goes in, and within the deadline an answer or one named error comes out.
 
-Every attempt that may have reached the model is one call, also when it was refused, timed out or came back
-broken. An attempt that found nobody to connect to costs nothing. Where the endpoint refused before making
-tokens, no tokens are booked; where the cost of an attempt is unknown, the most that it could be is booked.
-Nothing is spent silently: each attempt is begun and booked on its own, and `ChatAnswer.attempts` counts them.
+Every attempt that may have reached the model is one call; an attempt that could not connect costs nothing. A
+refusal books no tokens; an unknown cost is booked as the most that it could be.
 
-Rate limits, time-outs, failures of the server and broken answers are tried again, after a pause that doubles,
-with jitter from the caller's generator, or as long as the endpoint asks. A pause that would end after the
-deadline is not begun. A refused setting that can be left out is left out, and the request is sent again at
-once. Every other failure ends the call.
+Rate limits, time-outs, failures of the server and broken answers are tried again after a pause that doubles,
+with jitter from the caller's generator, or as long as the endpoint asks. No pause ends after the deadline. A
+refused setting that can be left out is left out at once. Every other failure ends the call.
 
     with Background() as background:
         future = background.submit(Caller(model).call(request, rng))     # returns at once
@@ -29,7 +26,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from shoal.errors import BudgetError, ConfigError, ModelError, ModelSettingError, ModelTimeoutError
-from shoal.models.endpoint import ENDPOINTS, Clock, Endpoints, RealClock
+from shoal.models.endpoint import ENDPOINTS, Clock, Endpoints
 from shoal.models.prices import UNPRICED, Price
 from shoal.models.protocol import ChatAnswer, ChatRequest, Model
 
@@ -52,9 +49,8 @@ class Amounts(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
 
 class Spending:
     """The cost of one question, of at most `calls` calls (None: any number). `before` is called with the
-    number of each attempt, 1, 2, 3 …, before it is sent; an exception of it stops the call. Thread-safe.
-
-    The budget of a run is the node's ledger (`shoal.runs.Ledger`), which gives a question its calls."""
+    number of each attempt, 1, 2, 3 …, before it is sent; an exception of it stops the call. Thread-safe. The
+    budget of a run is the node's ledger (`shoal.runs.Ledger`)."""
 
     def __init__(self, calls: int | None = None, before: Callable[[int], None] = lambda number: None) -> None:
         self.spent = Amounts()
@@ -106,7 +102,7 @@ class Patience(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ConfigError("pauses are 0 or more seconds, the first not above the longest")
 
 
-class _RecordedClock:
+class _RecordedClock(Clock):
     """Time for models that answer at once. It passes by the recorded latencies and by the pauses, so that a
     replayed run takes the same decisions without waiting."""
 
@@ -128,15 +124,14 @@ class Caller:
     price: Price = UNPRICED
     patience: Patience = field(default_factory=Patience)
     endpoints: Endpoints = field(default=ENDPOINTS, repr=False)
-    clock: Clock = field(default_factory=RealClock, repr=False)
+    clock: Clock = field(default_factory=Clock, repr=False)
 
     async def call(
         self, request: ChatRequest, rng: random.Random, spending: Spending | None = None
     ) -> ChatAnswer:
-        """An answer, or a ModelError (BudgetError included), within the deadline. The error's `attempts` is
-        the number of calls that were spent."""
+        """An answer or a ModelError (BudgetError included) within the deadline; both count the `attempts`."""
         spending = spending or Spending()
-        clock: Clock = _RecordedClock() if self.model.instant else self.clock
+        clock = _RecordedClock() if self.model.instant else self.clock
         deadline = clock.now() + self.patience.deadline
         spent = failures = 0
         refused: set[str] = set()
@@ -164,8 +159,7 @@ class Caller:
     async def _attempt(
         self, request: ChatRequest, deadline: float, clock: Clock, spending: Spending
     ) -> ChatAnswer | ModelError:
-        """One attempt with its turn at the endpoint. BudgetError and a turn that comes too late are raised,
-        because trying again does not help."""
+        """One attempt with its turn at the endpoint. Errors that no retry can mend are raised."""
         endpoint = None if self.model.instant else self.endpoints.get(self.model.endpoint)
         if endpoint is not None:
             await endpoint.enter(deadline, clock)
@@ -224,8 +218,7 @@ def actual_amounts(request: ChatRequest, outcome: ChatAnswer | ModelError | None
 
 
 class Background:
-    """An event loop in a thread of its own, for programs that are not asynchronous themselves. Closing it
-    cancels the coroutines that still run."""
+    """An event loop in a thread of its own, for programs that are not asynchronous."""
 
     def __init__(self, name: str = "shoal-models") -> None:
         self._loop = asyncio.new_event_loop()

@@ -1,14 +1,13 @@
 """A cassette records every attempt of a run and plays it back without a model, bit for bit.
 
-Each attempt is one JSON line: the model's spec, the whole request, the number of this call among those of the
-same request to the same model, and the answer or the failure. Calls are found by content and number, not by
-order, so that a replay gives the same answers however its calls overlap. A request that is not on the
-cassette is refused. Lines are appended with one write each; a torn last line, as a kill leaves it, is
-ignored.
+Each attempt is one JSON line: the model's spec, the request, the number of this call among those of the same
+request to the same model, and the answer or the failure. Calls are found by content and number, however they
+overlap. A request that is not there is refused. A torn last line, as a kill leaves it, is ignored.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import threading
@@ -34,11 +33,12 @@ else:
 
 FORMAT = 1
 MOST_LINE_BYTES = 64 << 20
+REVIVED = ("setting", "retry_after", "reached", "transient", "seconds")
+"""The attributes of a failure that a replay gives it again."""
 
 
 class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A ModelError as data; `error` is the name of its class. `learnt`: the model can do without the refused
-    setting."""
+    """A ModelError as data; `error` names its class. `learnt`: the model can do without the setting."""
 
     error: str
     message: str
@@ -51,16 +51,8 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, failure: ModelError, learnt: bool) -> Failure:
-        return cls(
-            type(failure).__name__,
-            str(failure),
-            round(failure.seconds, 6),
-            getattr(failure, "setting", ""),
-            getattr(failure, "retry_after", None),
-            failure.reached,
-            failure.transient,
-            learnt,
-        )
+        kept = {name: getattr(failure, name) for name in REVIVED if hasattr(failure, name)}
+        return cls(type(failure).__name__, str(failure), learnt=learnt, **kept)
 
     def revive(self) -> ModelError:
         kind = getattr(errors, self.error, None)
@@ -68,14 +60,12 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
             raise CassetteError(f"the cassette names an unknown failure, {self.error!r}: record it again")
         revived = kind.__new__(kind)
         revived.args = (self.message,)
-        for name in ("setting", "retry_after", "reached", "transient", "seconds"):
+        for name in REVIVED:
             setattr(revived, name, getattr(self, name))
         return revived
 
 
 class RecordedCall(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One line of a cassette: one attempt."""
-
     cassette: int
     model: str
     number: int
@@ -115,7 +105,6 @@ class Cassette:
             return found
 
     def models(self) -> list[str]:
-        """The specs of the models that were recorded."""
         return sorted({model for model, _, _ in self.calls})
 
     def next_number(self, model: str, digest: str) -> int:
@@ -127,25 +116,19 @@ class Cassette:
             self._started[model, digest] = number + 1
             return number
 
-    def find(self, model: str, digest: str, number: int) -> RecordedCall | None:
-        with self._lock:
-            return self.calls.get((model, digest, number))
-
     def append(self, call: RecordedCall) -> None:
         """Writes a call; it is with the operating system before this returns."""
         line = msgspec.json.encode(call) + b"\n"
         with self._lock:
-            written = 0
             try:
                 if self._descriptor is None:
                     self._descriptor = self._own()
                 written = os.write(self._descriptor, line)
                 if written != len(line):
                     os.ftruncate(self._descriptor, self._whole_bytes)
+                    raise OSError(errno.ENOSPC, "the disk is full")
             except OSError as error:
                 raise CassetteError(f"the cassette {self.path} cannot be written: {error.strerror}") from None
-            if written != len(line):
-                raise CassetteError(f"the cassette {self.path} cannot be written: the disk is full")
             self._whole_bytes += written
             self.calls[call.model, call.digest, call.number] = call
 
@@ -163,18 +146,16 @@ class Cassette:
     def _own(self) -> int:
         """Opens the file for writing as its only writer, without the torn end of an earlier run."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(
-            self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600
-        )
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+        descriptor = os.open(self.path, flags, 0o600)
         try:
             if fcntl is not None:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.ftruncate(descriptor, self._whole_bytes)
-        except BlockingIOError:
+        except OSError as error:
             os.close(descriptor)
-            raise CassetteError(f"another process records to {self.path}: use two files") from None
-        except OSError:
-            os.close(descriptor)
+            if isinstance(error, BlockingIOError):
+                raise CassetteError(f"another process records to {self.path}: use two files") from None
             raise
         return descriptor
 
@@ -216,7 +197,6 @@ class Recording(Wrapper):
         return made[0]
 
     def answer_now(self, request: ChatRequest) -> ChatAnswer:
-        """As `answer`, for a model that is instant."""
         if not isinstance(self._model, Instant):
             raise TypeError(f"{self.spec} does not answer at once")
         with self._recorded(request) as made:
@@ -234,7 +214,7 @@ class Recording(Wrapper):
             yield made
         except ModelError as error:
             if not self.instant:
-                error.seconds = time.monotonic() - started
+                error.seconds = round(time.monotonic() - started, 6)
             learnt = isinstance(error, ModelSettingError) and self._model.learn(error.setting)
             self._cassette.append(msgspec.structs.replace(call, failure=Failure.of(error, learnt)))
             raise
@@ -256,16 +236,14 @@ class Replaying(Instant):
         with self._lock:
             number = self._asked[digest]
             self._asked[digest] += 1
-        call = self._cassette.find(self.spec, digest, number)
+        call = self._cassette.calls.get((self.spec, digest, number))
         if call is None:
             raise CassetteError(self._miss(digest, number))
         if call.failure is not None:
             self._learnt[call.failure.setting] = call.failure.learnt
             raise call.failure.revive()
         if call.answer is None:
-            raise CassetteError(
-                f"the cassette {self._cassette.path} has a call without outcome: record again"
-            )
+            raise CassetteError(f"{self._cassette.path} has a call without outcome: record it again")
         return call.answer
 
     def learn(self, setting: str) -> bool:
@@ -273,9 +251,9 @@ class Replaying(Instant):
         return self._learnt.get(setting, False)
 
     def _miss(self, digest: str, number: int) -> str:
-        path = self._cassette.path
-        if self.spec not in self._cassette.models():
-            listed = ", ".join(self._cassette.models()) or "nothing"
+        path, models = self._cassette.path, self._cassette.models()
+        if self.spec not in models:
+            listed = ", ".join(models) or "nothing"
             return f"the cassette {path} has no calls of {self.spec}, only of {listed}: record it again"
         if number:
             return f"the cassette {path} has only {number} answers to request {digest[:12]}: record it again"

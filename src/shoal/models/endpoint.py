@@ -1,7 +1,5 @@
-"""An endpoint as all callers of a process share it: its limits, and the settings that it refuses.
-
-The limits on rate and concurrency hold over all event loops and threads. Calls are spaced evenly: 60 per
-minute means one per second, without bursts.
+"""An endpoint as all callers of a process share it: its limits, which hold over all event loops and threads,
+and the settings that it refuses. Calls are spaced evenly: 60 per minute means one per second, without bursts.
 """
 
 from __future__ import annotations
@@ -10,7 +8,7 @@ import asyncio
 import threading
 import time
 from collections import deque
-from typing import Literal, Protocol
+from typing import Literal
 
 import msgspec
 
@@ -29,13 +27,10 @@ TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 
 
 class Capabilities(msgspec.Struct, omit_defaults=True):
-    """The settings that an endpoint takes for one model. No list of model names is kept: every setting is
-    sent until a refusal names it, and from then on it is left out, or sent in its other form.
-
-    `token_limit` is the name under which the bound on the answer is sent; the bound cannot be dropped,
-    because a budget relies on it. Where `system` is false, the system text travels in the first user message.
-    `grammar` is the dialect in which the server takes a grammar.
-    """
+    """The settings that an endpoint takes for one model: every setting is sent until a refusal names it, and
+    from then on it is left out, or sent in its other form. `token_limit` is the name of the bound on the
+    answer, which is never dropped: a budget relies on it. Without `system`, its text goes into the first
+    message."""
 
     token_limit: str = "max_tokens"
     refused: set[str] = msgspec.field(default_factory=set)
@@ -43,38 +38,27 @@ class Capabilities(msgspec.Struct, omit_defaults=True):
     grammar: Dialect = "unknown"
 
     def learn(self, setting: str) -> bool:
-        """Notes a refusal; true if the next request will do without the setting. Learning the same twice is
-        the same as once: several calls in flight may be refused for one reason."""
+        """Notes a refusal; true if the next request will do without the setting. Learning twice is the same
+        as once, because several calls in flight may be refused for one reason."""
         if setting == "system":
             self.system = False
             return True
         if setting not in (*TOKEN_LIMITS, *DROPPABLE):
             return False
         self.refused.add(setting)
-        if setting in TOKEN_LIMITS:
-            other = TOKEN_LIMITS[1 - TOKEN_LIMITS.index(setting)]
-            if other in self.refused:
-                return False
-            self.token_limit = other
-        return True
-
-    def takes(self, setting: str) -> bool:
-        return setting not in self.refused
+        if setting in DROPPABLE:
+            return True
+        self.token_limit = TOKEN_LIMITS[1 - TOKEN_LIMITS.index(setting)]
+        return self.token_limit not in self.refused
 
     def omitted(self, request: ChatRequest) -> tuple[str, ...]:
         """The settings of this request that are left out."""
         return tuple(name for name in request.sampling.chosen() if name in self.refused)
 
 
-class Clock(Protocol):
+class Clock:
     def now(self) -> float:
         """Seconds, never going back."""
-
-    async def sleep(self, seconds: float) -> None: ...
-
-
-class RealClock:
-    def now(self) -> float:
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
@@ -95,10 +79,10 @@ class _Waiter:
 class Endpoint:
     """One endpoint. Where several models of it ask for different limits, the tightest holds."""
 
-    def __init__(self, name: str, concurrency: int = DEFAULT_CONCURRENCY, rpm: float | None = None) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.concurrency = concurrency
-        self.rpm = rpm
+        self.concurrency = DEFAULT_CONCURRENCY
+        self.rpm: float | None = None
         self._lock = threading.Lock()
         self._active = 0
         self._waiting: deque[_Waiter] = deque()
@@ -185,17 +169,13 @@ class Endpoint:
 
 
 class Endpoints:
-    """The endpoints of a process by name."""
-
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: dict[str, Endpoint] = {}
 
     def get(self, name: str) -> Endpoint:
         with self._lock:
-            if name not in self._known:
-                self._known[name] = Endpoint(name)
-            return self._known[name]
+            return self._known.setdefault(name, Endpoint(name))
 
 
 ENDPOINTS = Endpoints()

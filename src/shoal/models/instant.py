@@ -12,54 +12,36 @@ import random
 import threading
 from collections.abc import Callable, Iterable, Mapping
 
-from shoal.errors import (
-    ConfigError,
-    ModelAnswerError,
-    ModelAuthenticationError,
-    ModelError,
-    ModelRateLimitError,
-    ModelServerError,
-    ModelSettingError,
-    ModelTimeoutError,
-)
-from shoal.models.protocol import ChatAnswer, ChatRequest, Usage
+from shoal import errors
+from shoal.errors import ConfigError, ModelAnswerError, ModelError
+from shoal.models.protocol import ChatAnswer, ChatRequest, Model, Usage
 
 Script = str | ChatAnswer | ModelError
 Builtin = Callable[[Mapping[str, str], random.Random], str]
 
 ERRORS: dict[str, Callable[[str], ModelError]] = {
-    "authentication": ModelAuthenticationError,
-    "rate-limit": ModelRateLimitError,
-    "setting": lambda message: ModelSettingError(message, "temperature"),
-    "time-out": ModelTimeoutError,
-    "server": ModelServerError,
+    "authentication": errors.ModelAuthenticationError,
+    "rate-limit": errors.ModelRateLimitError,
+    "setting": lambda message: errors.ModelSettingError(message, "temperature"),
+    "time-out": errors.ModelTimeoutError,
+    "server": errors.ModelServerError,
     "answer": ModelAnswerError,
 }
 
 
-class Instant:
+class Instant(Model):
     """A model that needs no waiting. Subclasses give `answer_now`."""
 
     instant = True
 
     def __init__(self, spec: str) -> None:
-        self.spec = spec
-        self.endpoint = spec
-
-    def __repr__(self) -> str:
-        return f"<model {self.spec}>"
+        self.spec = self.endpoint = spec
 
     def answer_now(self, request: ChatRequest) -> ChatAnswer:
         raise NotImplementedError
 
     async def answer(self, request: ChatRequest, *, timeout: float) -> ChatAnswer:
         return self.answer_now(request)
-
-    def learn(self, setting: str) -> bool:
-        return False
-
-    async def close(self) -> None:
-        return None
 
 
 class BuiltinModel(Instant):

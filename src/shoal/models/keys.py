@@ -1,9 +1,8 @@
 """Keys come from the environment or from a key file, and no text ever shows them.
 
-A key is looked up by the name of a variable: OPENAI_API_KEY, ANTHROPIC_API_KEY, for an endpoint given by URL
-`SHOAL_KEY_` followed by its host (`https://api.example.com/v1` → SHOAL_KEY_API_EXAMPLE_COM), or the variable
-that the spec names with `?key=NAME`. The key of one endpoint is never sent to another. The file that
-SHOAL_KEY_FILE names holds the same names, one `NAME=key` per line, and must not be readable by others.
+The variable of a key is OPENAI_API_KEY, ANTHROPIC_API_KEY, the one that the spec names with `?key=NAME`, or,
+for a URL, `SHOAL_KEY_` with its host (`https://api.example.com/v1` → SHOAL_KEY_API_EXAMPLE_COM). No endpoint
+gets another's key. The file that SHOAL_KEY_FILE names holds lines `NAME=key`, readable by its owner only.
 """
 
 from __future__ import annotations
@@ -41,8 +40,7 @@ class Key:
         raise TypeError("a key is not written anywhere")
 
     def scrub(self, text: str) -> str:
-        """An error text without the key, and without any eight or more characters in a row of it: servers
-        echo keys in part."""
+        """An error text without the key or any part of eight or more characters: servers echo parts."""
         secret = self._secret
         if len(secret) <= SHORTEST_FRAGMENT:
             return text.replace(secret, REMOVED) if secret else text
@@ -52,15 +50,11 @@ class Key:
         return text
 
     def scrub_answer(self, text: str) -> str:
-        """An answer without the key as a whole. Short keys, such as those of local servers, may be ordinary
-        words and stay."""
-        if len(self._secret) < SHORTEST_KEY_IN_ANSWERS:
-            return text
-        return text.replace(self._secret, REMOVED)
+        """An answer without the whole key. Short keys, as of local servers, may be plain words and stay."""
+        return text if len(self._secret) < SHORTEST_KEY_IN_ANSWERS else text.replace(self._secret, REMOVED)
 
 
 def host_variable(host: str) -> str:
-    """The variable that holds the key of an endpoint given by URL."""
     return "SHOAL_KEY_" + re.sub(r"[^A-Z0-9]+", "_", host.upper()).strip("_")
 
 
@@ -86,9 +80,8 @@ def read_key_file(path: Path) -> dict[str, str]:
                 raise ConfigError(f"the key file {path} can be read by others: run `chmod 600 {path}`")
             data = file.read(MOST_KEY_FILE_BYTES + 1)
     except OSError as error:
-        raise ConfigError(
-            f"the key file {path} cannot be read ({error.strerror}): correct {KEY_FILE_VARIABLE}"
-        ) from None
+        found = f"{path} cannot be read ({error.strerror})"
+        raise ConfigError(f"the key file {found}: correct {KEY_FILE_VARIABLE}") from None
     if len(data) > MOST_KEY_FILE_BYTES:
         raise ConfigError(f"the key file {path} is larger than {MOST_KEY_FILE_BYTES} bytes: is it the one?")
     keys: dict[str, str] = {}

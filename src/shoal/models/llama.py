@@ -1,9 +1,7 @@
-"""Weights on this machine, run by llama.cpp from the `xllamacpp` wheel: in this process, or as llama.cpp's
-own HTTP server on loopback.
+"""Weights on this machine, run by llama.cpp (the `xllamacpp` wheel) in this process or as a loopback server.
 
-A process loads one set of weights once, however many nodes use it. The worker threads release the interpreter
-while they compute. The engine always opens a loopback port; without the random key that is drawn at loading
-the port answers nobody.
+A process loads one set of weights once, however many nodes use it. Worker threads release the interpreter
+while they compute. The engine always opens a loopback port, which only answers to a random key.
 """
 
 from __future__ import annotations
@@ -22,14 +20,9 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from shoal.errors import (
-    ConfigError,
-    ModelAnswerError,
-    ModelServerError,
-    ModelTimeoutError,
-)
+from shoal.errors import ConfigError, ModelAnswerError, ModelServerError, ModelTimeoutError
 from shoal.models.openai_compatible import Completion, answer_of, chat_body
-from shoal.models.protocol import ChatAnswer, ChatRequest
+from shoal.models.protocol import ChatAnswer, ChatRequest, Model
 from shoal.models.remote import error_for_status, import_package
 
 DEFAULT_CONTEXT = 4096
@@ -134,28 +127,12 @@ class _Weights:
         return found
 
 
-class LocalModel:
-    """A model whose weights are in this process."""
-
-    instant = False
-
-    def __init__(self, spec: str, place: str | Path) -> None:
-        self.spec = spec
-        self.endpoint = f"local:{place}"
-
-    def __repr__(self) -> str:
-        return f"<model {self.spec}>"
-
-    def learn(self, setting: str) -> bool:
-        return False
-
-
-class LlamaModel(LocalModel):
+class LlamaModel(Model):
     """A GGUF model in this process. A grammar is always followed, unless it is switched off."""
 
     def __init__(self, spec: str, settings: LlamaSettings, *, grammar: bool = True) -> None:
-        super().__init__(spec, settings.path)
         import_package("xllamacpp", "local", spec)
+        self.spec, self.endpoint = spec, f"local:{settings.path}"
         self.settings = settings
         self._grammar = grammar
         self._weights: _Weights | None = None
@@ -191,14 +168,13 @@ class LlamaModel(LocalModel):
             code = error.get("code") if isinstance(error, dict) else None
             status = code if isinstance(code, int) and 400 <= code < 600 else 500
             body = msgspec.json.encode({"error": error})
-            raise error_for_status(status, {}, body, where=self.spec, variable="", now=time.time())
+            raise error_for_status(status, {}, body, self.spec, "")
         if found["finish"] is None:
             raise ModelServerError(f"{self.spec} broke off: try again")
         choice = {"message": {"content": found["text"]}, "finish_reason": found["finish"]}
+        whole = {"choices": [choice], "usage": found["usage"]}
         try:
-            completion = msgspec.convert(
-                {"choices": [choice], "usage": found["usage"]}, type=Completion, strict=False
-            )
+            completion = msgspec.convert(whole, type=Completion, strict=False)
         except msgspec.ValidationError as error:
             raise ModelAnswerError(f"{self.spec} gave no readable answer ({error})") from None
         answer = answer_of(completion, self.settings.name)
@@ -209,7 +185,7 @@ class LlamaModel(LocalModel):
 async def in_thread(
     work: Callable[[threading.Event], Result], workers: ThreadPoolExecutor, spec: str, timeout: float
 ) -> Result:
-    """The result of the work, or a ModelError. The event tells the work that nobody waits for it any more."""
+    """The result of the work, or a ModelError. The event tells the work that nobody waits for it."""
     stop = threading.Event()
     running = asyncio.get_running_loop().run_in_executor(workers, work, stop)
     try:
@@ -228,16 +204,13 @@ async def in_thread(
 
 
 class LlamaServer:
-    """llama.cpp's own HTTP server on a free loopback port, for as long as a `with` block lasts. Any program
-    on this machine that is given the key can use it at `url`."""
+    """llama.cpp's own HTTP server on a free loopback port, while a `with` block lasts. Programs with the key
+    can use it at `url`."""
 
     def __init__(self, settings: LlamaSettings, *, key: str | None = None) -> None:
         self.settings = settings
         self._key = secrets.token_urlsafe(24) if key is None else key
         self._engine: Any = None
-
-    def __repr__(self) -> str:
-        return f"<llama.cpp server of {self.settings.name}>"
 
     def __enter__(self) -> LlamaServer:
         self._engine = self.settings.load(self._key)

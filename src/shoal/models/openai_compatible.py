@@ -1,7 +1,6 @@
 """Any server that speaks OpenAI's chat protocol: OpenAI, vLLM, llama.cpp, Ollama, LM Studio, OpenRouter, …
 
-A grammar is sent to servers that take one. The server's list of models says whether it does; the list is
-asked for once, before the first request that has a grammar, and is not a call.
+A grammar is sent to servers that take one, as their list of models tells, which is asked for once.
 """
 
 from __future__ import annotations
@@ -22,6 +21,9 @@ FINISHES: dict[str, Finish] = {
     "length": "length",
     "max_tokens": "length",
     "content_filter": "filter",
+    "end_turn": "stop",  # this and the rest: Anthropic's
+    "stop_sequence": "stop",
+    "refusal": "filter",
 }
 MOST_COUNTED_TOKENS = 1 << 40
 NOT_IMPLEMENTED = 501
@@ -66,8 +68,6 @@ class _Models(msgspec.Struct):
 
 
 class OpenAICompatible(RemoteModel):
-    """A model behind OpenAI's chat protocol."""
-
     package = "openai"
     path = "/chat/completions"
     client_class = "AsyncOpenAI"
@@ -81,9 +81,8 @@ class OpenAICompatible(RemoteModel):
 
     def read(self, body: bytes, request: ChatRequest) -> ChatAnswer:
         answer = answer_of(msgspec.json.decode(body, type=Completion), self.model)
-        return msgspec.structs.replace(
-            answer, grammar=self._sends_grammar(request), omitted=self.capabilities.omitted(request)
-        )
+        held, omitted = self._sends_grammar(request), self.capabilities.omitted(request)
+        return msgspec.structs.replace(answer, grammar=held, omitted=omitted)
 
     def _sends_grammar(self, request: ChatRequest) -> bool:
         return bool(request.grammar) and self.capabilities.grammar in ("llama.cpp", "vllm")
@@ -95,10 +94,8 @@ class OpenAICompatible(RemoteModel):
         for name in capabilities.omitted(request):
             del body[name]
         if self._sends_grammar(request):
-            if capabilities.grammar == "vllm":
-                body["structured_outputs"] = {"grammar": request.grammar}
-            else:
-                body["grammar"] = request.grammar
+            grammar = {"grammar": request.grammar}
+            body |= {"structured_outputs": grammar} if capabilities.grammar == "vllm" else grammar
         return body
 
     async def _find_dialect(self, client: Any) -> None:
@@ -160,6 +157,4 @@ def _usage_of(usage: _Usage | None) -> Usage:
 
 def count(number: float | None) -> int:
     """A number of tokens as a server gave it, brought into a sane range."""
-    if number is None or not 0 <= number <= MOST_COUNTED_TOKENS:
-        return 0
-    return int(number)
+    return int(number) if number is not None and 0 <= number <= MOST_COUNTED_TOKENS else 0

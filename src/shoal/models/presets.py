@@ -1,8 +1,8 @@
 """Models that pip installs: their packages, the file inside, and its SHA-256.
 
-Nothing is downloaded here. A preset whose packages are missing names the command that installs them. Packages
-are only looked into, never imported: they hold data. A file is used if its SHA-256 is the pinned one; pieces
-are joined once into the user's cache.
+Nothing is downloaded here. If packages are missing, the message names the command that installs them.
+Packages are never imported. A file must have the pinned SHA-256; pieces are joined once into the user's
+cache.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 
@@ -37,44 +36,35 @@ class Preset(msgspec.Struct, frozen=True):
     pip_options: str = ""
 
     def command(self) -> str:
-        """The command that installs it."""
         options = f"{self.pip_options} " if self.pip_options else ""
         return f"pip install {options}{' '.join(self.requirements)}"
 
-    def find(self, search: Sequence[str] | None = None) -> list[Path] | None:
-        """The installed parts, or None if one is missing; `search` replaces the path for packages."""
-        found = []
-        for package, inside in self.parts:
-            folder = package_folder(package, search)
-            if folder is None or not (folder / inside).is_file():
-                return None
-            found.append(folder / inside)
-        return found
+    def find(self) -> list[Path] | None:
+        """The installed parts, or None if one is missing."""
+        folders = [(package_folder(package), inside) for package, inside in self.parts]
+        found = [folder / inside for folder, inside in folders if folder and (folder / inside).is_file()]
+        return found if len(found) == len(folders) else None
 
-    def installed(self, search: Sequence[str] | None = None) -> list[Path]:
+    def installed(self) -> list[Path]:
         """The installed parts, unread; ConfigError with the remedy if one is missing."""
-        parts = self.find(search)
+        parts = self.find()
         if parts is None:
             raise ConfigError(f"local:{self.name} is not installed: run `{self.command()}` ({self.licence})")
         return parts
 
-    def file(self, search: Sequence[str] | None = None) -> Path:
+    def file(self) -> Path:
         """The one GGUF file, checked; ConfigError with the remedy if it is missing or another one."""
-        parts = self.installed(search)
+        parts = self.installed()
         if len(parts) == 1:
             self._check(file_digest(parts[0]), parts[0])
             return parts[0]
         joined = cache_folder() / "models" / f"{self.name}-{self.sha256[:16]}.gguf"
-        if not (joined.is_file() and joined.stat().st_size == self.size):
-            self._join(parts, joined)
-        return use(joined)
-
-    def _join(self, parts: list[Path], joined: Path) -> None:
+        if joined.is_file() and joined.stat().st_size == self.size:
+            return use(joined)
         with made_whole(joined) as aside:
             if shutil.disk_usage(aside.parent).free < self.size + (64 << 20):
-                raise ConfigError(
-                    f"{joined.parent} has no room for {self.size // 10**6} MB: set SHOAL_CACHE elsewhere"
-                )
+                size = f"{self.size // 10**6} MB"
+                raise ConfigError(f"{joined.parent} has no room for {size}: set SHOAL_CACHE elsewhere")
             with aside.open("wb") as file:
                 for part in parts:
                     with part.open("rb") as piece:
@@ -82,6 +72,7 @@ class Preset(msgspec.Struct, frozen=True):
                 file.flush()
                 os.fsync(file.fileno())
             self._check(file_digest(aside), parts[0])
+        return use(joined)
 
     def _check(self, digest: str, path: Path) -> None:
         if digest != self.sha256:
@@ -91,16 +82,14 @@ class Preset(msgspec.Struct, frozen=True):
             )
 
 
-def package_folder(package: str, search: Sequence[str] | None = None) -> Path | None:
+def package_folder(package: str) -> Path | None:
     """The folder of an installed package, which is not imported."""
-    spec = PathFinder.find_spec(package, None if search is None else list(search))
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    return Path(next(iter(spec.submodule_search_locations)))
+    spec = PathFinder.find_spec(package)
+    places = None if spec is None else spec.submodule_search_locations
+    return Path(next(iter(places))) if places else None
 
 
 def file_digest(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

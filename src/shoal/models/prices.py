@@ -22,8 +22,8 @@ FREE_SCHEMES = ("local", "builtin", "fake", "cassette")
 
 
 class Price(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The price of one model. `input`, `output` and `cached` are the user's dollars for a million tokens; a
-    price of the table has `provider` or `url` and `model` instead. `shown` describes it for people."""
+    """The price of one model. A price of the user's has `input`, `output` and `cached`, in dollars for a
+    million tokens; a price of the table has `provider` or `url`, and `model`. `shown` is for people."""
 
     state: Literal["priced", "free", "unpriced"]
     shown: str = ""
@@ -39,11 +39,11 @@ class Price(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.state != "priced":
             return 0
         if self.model:
-            return _round_up(Decimal(self.looked_up(usage).total_price) * 1_000_000)
+            return max(0, math.ceil(Decimal(self.looked_up(usage).total_price) * 1_000_000))
         cached = self.input if self.cached is None else self.cached
         plain = usage.input - usage.cached
         parts = ((plain, self.input), (usage.cached, cached), (usage.output, self.output))
-        return _round_up(sum((tokens * Decimal(str(rate)) for tokens, rate in parts), Decimal(0)))
+        return max(0, math.ceil(sum(tokens * Decimal(str(rate)) for tokens, rate in parts)))
 
     def most(self, input_tokens: int, output_tokens: int) -> int:
         """The most that a call with at most so many tokens can cost."""
@@ -51,7 +51,7 @@ class Price(msgspec.Struct, frozen=True, omit_defaults=True):
         return max(self.cost(whole), self.cost(msgspec.structs.replace(whole, cache_written=input_tokens)))
 
     def looked_up(self, usage: Usage) -> Any:
-        """The entry of the table for these tokens; LookupError or others where there is none."""
+        """The entry of the table for these tokens; LookupError or others if there is none."""
         prices: Any = import_module("genai_prices")
         known = prices.Usage(
             input_tokens=usage.input,
@@ -91,7 +91,3 @@ def price_for(spec: Spec, own: Mapping[str, Price] | None = None) -> Price:
     except (ImportError, LookupError, ValueError, TypeError):
         return UNPRICED
     return msgspec.structs.replace(price, shown=str(found.model_price))
-
-
-def _round_up(amount: Decimal) -> int:
-    return max(0, math.ceil(amount))

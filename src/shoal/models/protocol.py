@@ -23,10 +23,8 @@ MESSAGE_OVERHEAD_TOKENS = 32
 
 
 class ChatSampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The settings of the drawing; None leaves one to the endpoint.
-
-    `max_tokens` bounds the answer, with the thoughts before it where the endpoint counts them. A `seed` is
-    passed on where the endpoint takes one; builtin models draw everything from it.
+    """The settings of the drawing; None leaves one to the endpoint. `max_tokens` bounds the answer, with the
+    thoughts before it if the endpoint counts them. Builtin models draw everything from `seed`.
     """
 
     max_tokens: int = 1024
@@ -78,20 +76,13 @@ class ChatRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         grammar: str = "",
         values: Mapping[str, str] | None = None,
     ) -> ChatRequest:
-        """A request of one user text."""
         return cls((Message("user", user),), system, sampling or ChatSampling(), grammar, dict(values or {}))
 
     def __post_init__(self) -> None:
         if not self.messages or self.messages[-1].role != "user":
             raise ConfigError("a request ends with a user message")
-        if self.text_bytes() > MOST_REQUEST_BYTES:
-            raise ConfigError(
-                f"the request has {self.text_bytes()} bytes of text and {MOST_REQUEST_BYTES} are allowed: "
-                "shorten the prompt"
-            )
-
-    def text_bytes(self) -> int:
-        return _size(self.grammar) + self._prompt_bytes()
+        if (size := _size(self.grammar) + self._prompt_bytes()) > MOST_REQUEST_BYTES:
+            raise ConfigError(f"the request has {size} bytes, over {MOST_REQUEST_BYTES}: shorten the prompt")
 
     def most_input_tokens(self) -> int:
         """No tokenizer makes more tokens of the texts: each token takes at least one byte."""
@@ -143,45 +134,32 @@ class Model(Protocol):
     """A model that was opened from the text `spec`. Rate and concurrency are counted per `endpoint`.
     `instant` models compute the answer at once and can be asked with `answer_now` from any thread."""
 
-    @property
-    def spec(self) -> str: ...
+    spec: str
+    endpoint: str
+    instant: bool = False
 
-    @property
-    def endpoint(self) -> str: ...
-
-    @property
-    def instant(self) -> bool: ...
+    def __repr__(self) -> str:
+        return f"<model {self.spec}>"
 
     async def answer(self, request: ChatRequest, *, timeout: float) -> ChatAnswer:
         """One attempt within `timeout` seconds: an answer, or a ModelError; nothing is retried."""
+        raise NotImplementedError
 
     def learn(self, setting: str) -> bool:
         """Notes that the endpoint refused a setting; true if the next request can do without it."""
+        return False
 
     async def close(self) -> None:
         """Frees connections or weights; closing twice is allowed."""
+        return
 
 
-class Wrapper:
+class Wrapper(Model):
     """A model around another one. Subclasses change the answers; the rest is the inner model's."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
-
-    def __repr__(self) -> str:
-        return repr(self._model)
-
-    @property
-    def spec(self) -> str:
-        return self._model.spec
-
-    @property
-    def endpoint(self) -> str:
-        return self._model.endpoint
-
-    @property
-    def instant(self) -> bool:
-        return self._model.instant
+        self.spec, self.endpoint, self.instant = model.spec, model.endpoint, model.instant
 
     def learn(self, setting: str) -> bool:
         return self._model.learn(setting)

@@ -1,11 +1,9 @@
 """One attempt over HTTP, whatever the vendor: bounded in time and memory, and every failure has a name.
 
-The vendors' packages build the request and keep the connections; their retries are off. Two hooks stand at
-the door. On the way out only a fixed set of headers passes, and the key is added here: the packages never
-know it, and no key, organisation or extra header of the environment can reach an endpoint that it does not
-belong to. On the way in the body is cut off at `MOST_ANSWER_BYTES` and never unpacked, because a small packed
-answer could fill the memory. Redirects are not followed. Texts of servers are cut, put on one line and freed
-of the key before they enter a message.
+The vendors' packages build the request and keep the connections; their retries are off. A hook on requests
+passes a fixed set of headers and adds the key, so that nothing of the environment reaches a foreign endpoint.
+A hook on answers cuts the body at `MOST_ANSWER_BYTES` and never unpacks it: a small packed answer could fill
+the memory. Redirects are not followed. Messages quote one line of a server's text, without the key.
 """
 
 from __future__ import annotations
@@ -15,11 +13,11 @@ import email.utils
 import math
 import re
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -37,7 +35,7 @@ from shoal.errors import (
 )
 from shoal.models.endpoint import Capabilities
 from shoal.models.keys import Key
-from shoal.models.protocol import ChatAnswer, ChatRequest
+from shoal.models.protocol import ChatAnswer, ChatRequest, Model
 
 MOST_ANSWER_BYTES = 4 << 20
 CONNECT_SECONDS = 10.0
@@ -58,42 +56,28 @@ _SETTING_WORDS = (
 )
 
 
-class RemoteModel(ABC):
+class RemoteModel(Model):
     """A model behind HTTP. Subclasses say how one request is sent and how its body is read."""
 
-    instant = False
     package: str
     path: str
     client_class: str
+    headers: ClassVar[Mapping[str, str]] = {}
+    """Headers that are sent as they are, besides the key."""
 
     def __init__(
-        self,
-        spec: str,
-        *,
-        url: str,
-        model: str,
-        key: Key | None,
-        variable: str,
-        capabilities: Capabilities | None = None,
-        headers: Mapping[str, str] | None = None,
+        self, spec: str, *, url: str, model: str, key: Key | None, variable: str, capabilities: Capabilities
     ) -> None:
-        """`headers` are sent as they are, besides the key. `variable` is named when the key is refused."""
-        self.spec = spec
-        self.endpoint = url
-        self.model = model
-        self.capabilities = Capabilities() if capabilities is None else capabilities
-        self._url = url
-        self._key = key
+        """`variable` is named when the key is refused."""
+        self.spec, self.endpoint, self.model = spec, url, model
+        self.capabilities = capabilities
+        self._key = key or Key("")
         self._variable = variable
-        self._headers = dict(headers or {})
         self._sdk = import_package(self.package, "llm", spec)
         self._http = import_package("httpx2", "llm", spec)
         errors = (self._sdk.APIError, self._http.HTTPError, OSError, ValueError, RecursionError)
         self._foreseen: tuple[type[Exception], ...] = errors
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
-
-    def __repr__(self) -> str:
-        return f"<model {self.spec}>"
 
     @abstractmethod
     def body(self, request: ChatRequest) -> dict[str, Any]:
@@ -105,40 +89,35 @@ class RemoteModel(ABC):
 
     @abstractmethod
     def read(self, body: bytes, request: ChatRequest) -> ChatAnswer:
-        """The answer in a body; ModelAnswerError or msgspec's errors where there is none."""
+        """The answer in a body; ModelAnswerError or msgspec's errors if it has none."""
 
     @abstractmethod
     def key_header(self, key: Key) -> tuple[str, str]:
         """The header that carries the key."""
 
     async def answer(self, request: ChatRequest, *, timeout: float) -> ChatAnswer:
-        """One attempt. A failure is a ModelError without the exception that caused it: that one holds the
-        request with its headers."""
+        """One attempt. A ModelError comes without its cause, which holds the request with its headers."""
         client = self._client()
         started = time.monotonic()
-        failure: ModelError
         try:
             async with asyncio.timeout(timeout):
                 await self.prepare(client, request)
                 options = {"timeout": self._http.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))}
-                response = await client.post(
-                    self.path, cast_to=self._http.Response, body=self.body(request), options=options
-                )
-            return self._finished(self.read(self._checked_body(response), request), started)
+                kind, body = self._http.Response, self.body(request)
+                response = await client.post(self.path, cast_to=kind, body=body, options=options)
+            answer = self.read(self._checked_body(response), request)
+            text, model = self._key.scrub_answer(answer.text), self._key.scrub(answer.model)
+            latency = round(time.monotonic() - started, 6)
+            return msgspec.structs.replace(answer, text=text, model=model, latency=latency)
         except TimeoutError:
-            failure = ModelTimeoutError(f"{self._where} gave no complete answer within {timeout:g} s")
+            failure: ModelError = self._too_slow(timeout)
         except ModelError as error:
             failure = error
         except self._foreseen as error:
             failure = self._translate(error, timeout)
-        failure.args = (self._scrub(str(failure)),)
+        failure.args = (self._key.scrub(str(failure)),)
         failure.__context__ = None
         raise failure
-
-    def _finished(self, answer: ChatAnswer, started: float) -> ChatAnswer:
-        text = answer.text if self._key is None else self._key.scrub_answer(answer.text)
-        latency = round(time.monotonic() - started, 6)
-        return msgspec.structs.replace(answer, text=text, model=self._scrub(answer.model), latency=latency)
 
     def learn(self, setting: str) -> bool:
         return self.capabilities.learn(setting)
@@ -150,7 +129,10 @@ class RemoteModel(ABC):
 
     @property
     def _where(self) -> str:
-        return f"{self.model} at {self._url}"
+        return f"{self.model} at {self.endpoint}"
+
+    def _too_slow(self, timeout: float) -> ModelTimeoutError:
+        return ModelTimeoutError(f"{self._where} gave no complete answer within {timeout:g} s")
 
     def _client(self) -> Any:
         """The package's client for the running event loop: connections cannot move between loops."""
@@ -162,7 +144,7 @@ class RemoteModel(ABC):
                 event_hooks={"request": [self._outgoing], "response": [self._incoming]},
             )
             self._clients[loop] = getattr(self._sdk, self.client_class)(
-                api_key="set-at-the-door", base_url=self._url, max_retries=0, http_client=http_client
+                api_key="set-at-the-door", base_url=self.endpoint, max_retries=0, http_client=http_client
             )
         return self._clients[loop]
 
@@ -171,8 +153,8 @@ class RemoteModel(ABC):
             if name.lower() not in PASSING_HEADERS:
                 del request.headers[name]
         request.headers["accept-encoding"] = "identity"
-        request.headers.update(self._headers)
-        if self._key is not None:
+        request.headers.update(self.headers)
+        if self._key.reveal():
             name, value = self.key_header(self._key)
             request.headers[name] = value
 
@@ -183,43 +165,30 @@ class RemoteModel(ABC):
 
     def _checked_body(self, response: Any) -> bytes:
         """The body of a successful answer, if it says that it is JSON."""
-        content_type = response.headers.get("content-type", "nothing")
-        if "json" not in content_type:
-            raise ModelAnswerError(
-                f"{self._where} sent {quote(content_type)[:60]} instead of JSON: "
-                "check the URL (most end with /v1)"
-            )
-        return bytes(response.content)
+        content = response.headers.get("content-type", "nothing")
+        if "json" in content:
+            return bytes(response.content)
+        found = f"{self._where} sent {quote(content)[:60]}"
+        raise ModelAnswerError(f"{found} instead of JSON: check the URL (most end with /v1)")
 
     def _translate(self, error: Exception, timeout: float) -> ModelError:
         cause: BaseException = error.__cause__ or error
         if isinstance(cause, ModelAnswerError):  # of one of the hooks, wrapped by the package
             return ModelAnswerError(str(cause))
         if isinstance(error, self._sdk.APIStatusError):
-            return error_for_status(
-                error.status_code,
-                error.response.headers,
-                error.response.content,
-                where=self._where,
-                variable=self._variable,
-                now=time.time(),
-            )
+            headers, body = error.response.headers, error.response.content
+            return error_for_status(error.status_code, headers, body, self._where, self._variable)
         if isinstance(error, (ValueError, RecursionError)):
-            return ModelAnswerError(
-                f"{self._where} sent no readable answer ({quote(str(error))}): is this a chat endpoint?"
-            )
+            found = f"{self._where} sent no readable answer ({quote(str(error))})"
+            return ModelAnswerError(f"{found}: is this a chat endpoint?")
         http = self._http
         never_connected = (http.ConnectError, http.ConnectTimeout, http.PoolTimeout, http.UnsupportedProtocol)
         if isinstance(cause, (*never_connected, http.ProxyError)):
-            return ModelServerError(
-                f"{self._where} cannot be reached: start the server or check the address", reached=False
-            )
+            remedy = "start the server or check the address"
+            return ModelServerError(f"{self._where} cannot be reached: {remedy}", reached=False)
         if isinstance(error, self._sdk.APITimeoutError) or isinstance(cause, http.TimeoutException):
-            return ModelTimeoutError(f"{self._where} gave no complete answer within {timeout:g} s")
+            return self._too_slow(timeout)
         return ModelServerError(f"{self._where} broke off ({type(cause).__name__}): try again later")
-
-    def _scrub(self, text: str) -> str:
-        return text if self._key is None else self._key.scrub(text)
 
 
 def bounded(stream: Any, base: type[Any], where: str) -> Any:
@@ -231,9 +200,8 @@ def bounded(stream: Any, base: type[Any], where: str) -> Any:
             async for chunk in stream:
                 left -= len(chunk)
                 if left < 0:
-                    raise ModelAnswerError(
-                        f"{where} sent more than {MOST_ANSWER_BYTES} bytes: is this a chat endpoint?"
-                    )
+                    found = f"{where} sent more than {MOST_ANSWER_BYTES} bytes"
+                    raise ModelAnswerError(f"{found}: is this a chat endpoint?")
                 yield chunk
 
         async def aclose(self) -> None:
@@ -271,14 +239,13 @@ class Refusal(msgspec.Struct, frozen=True):
 
 def quote(text: str) -> str:
     """One printable line of bounded length."""
-    line = " ".join(
-        "".join(c if c.isprintable() else " " for c in text[: 4 * MOST_QUOTED_CHARACTERS]).split()
-    )
+    cut = text[: 4 * MOST_QUOTED_CHARACTERS]
+    line = " ".join("".join(c if c.isprintable() else " " for c in cut).split())
     return line if len(line) <= MOST_QUOTED_CHARACTERS else line[:MOST_QUOTED_CHARACTERS] + "…"
 
 
 def read_refusal(body: bytes) -> Refusal:
-    """Understands the error bodies of OpenAI, Anthropic, llama.cpp, vLLM and Ollama; else the bare text."""
+    """Reads the error bodies of OpenAI, Anthropic, llama.cpp, vLLM and Ollama; else takes the bare text."""
     try:
         data = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -294,9 +261,8 @@ def read_refusal(body: bytes) -> Refusal:
     def text_of(*names: str) -> str:
         return next((str(data[name]) for name in names if isinstance(data.get(name), str | int)), "")
 
-    return Refusal(
-        text_of("message", "detail"), text_of("param"), f"{text_of('code')} {text_of('type')}".strip()
-    )
+    code = f"{text_of('code')} {text_of('type')}".strip()
+    return Refusal(text_of("message", "detail"), text_of("param"), code)
 
 
 def refused_setting(refusal: Refusal) -> str:
@@ -314,8 +280,8 @@ def refused_setting(refusal: Refusal) -> str:
     return "model" if re.search(r"\bmodel\b.{0,80}(not found|not exist|unknown|no such)", said) else ""
 
 
-def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds to wait, as the headers ask; `now` is the time of day."""
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait, as the headers ask."""
     text = headers.get("retry-after-ms", "")
     try:
         seconds = float(text) / 1000 if text else float(headers["retry-after"])
@@ -323,32 +289,30 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
         return None
     except ValueError:
         try:
-            seconds = email.utils.parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - now
+            date = email.utils.parsedate_to_datetime(headers.get("retry-after", ""))
+            seconds = date.timestamp() - time.time()
         except (ValueError, TypeError, OverflowError):
             return None
     return None if math.isnan(seconds) else min(max(seconds, 0.0), MOST_RETRY_AFTER_SECONDS)
 
 
 def error_for_status(
-    status: int, headers: Mapping[str, str], body: bytes, *, where: str, variable: str, now: float
+    status: int, headers: Mapping[str, str], body: bytes, where: str, variable: str
 ) -> ModelError:
     """The error for an HTTP status that is not success. `variable` holds the key."""
     refusal = read_refusal(body)
-    said = quote(refusal.message)
+    said, wait = quote(refusal.message), retry_after(headers)
     saying = f": {said}" if said else ""
     if status in (401, 403) or (status == 400 and re.search(r"api.?key", said, re.I)):
         return ModelAuthenticationError(f"{where} refuses the key ({status}){saying}: check {variable}")
     if status == 402 or "insufficient_quota" in refusal.code:
         return ModelAuthenticationError(f"{where} says the account is empty ({status}){saying}: top it up")
     if status == 429:
-        wait = retry_after(headers, now)
-        return ModelRateLimitError(f"{where} asks to be called less often (429){saying}: lower ?rpm=", wait)
+        return ModelRateLimitError(f"{where} asks for calls less often (429){saying}: lower ?rpm=", wait)
     if status == 404:
         return ModelSettingError(f"{where} was not found (404){saying}: check URL and model name", "model")
     if status in (408, 409, 425) or status >= 500:
-        return ModelServerError(
-            f"{where} failed ({status}){saying}: try again later", retry_after=retry_after(headers, now)
-        )
+        return ModelServerError(f"{where} failed ({status}){saying}: try again later", retry_after=wait)
     if 300 <= status < 400:
         return ModelSettingError(f"{where} redirects elsewhere ({status}): give the final URL", "url")
     if status == 413:

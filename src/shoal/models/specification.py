@@ -14,10 +14,11 @@ Options follow a question mark: `openai:gpt-5-mini?temperature=1&rpm=60`. They a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import Meta
 
 from shoal.errors import ConfigError
 
@@ -62,8 +63,7 @@ class Spec(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def parse_spec(text: str, besides: tuple[str, ...] = ()) -> Spec:
-    """Reads a spec; ConfigError says what is wrong with it. `besides` are prefixes that the caller takes
-    itself: they are only named."""
+    """The parsed spec, or a ConfigError, which also names the caller's own prefixes (`besides`)."""
     text = text.strip()
     if not text:
         raise ConfigError(f"a model is named by a text such as {EXAMPLES}")
@@ -105,56 +105,38 @@ def _parse_url(text: str, scheme: str, shown: str) -> Spec:
         # The text is not shown: it holds a password.
         raise ConfigError("a model URL holds a user name or password: put the key into a variable instead")
     if parts.query:
-        raise ConfigError(
-            f"{shown!r} has a query before the #: write options at the end, as in {example}?rpm=60"
-        )
+        raise ConfigError(f"{shown!r} has a query before the #: put options at the end: {example}?rpm=60")
     return Spec(scheme, name, scheme + url[len(scheme) :].rstrip("/"), _parse_options(query, shown))
 
 
 def _parse_options(query: str, shown: str) -> Options:
-    found: dict[str, object] = {}
+    found: dict[str, Any] = {}
     for part in filter(None, query.split("&")):
         name, _, value = part.partition("=")
         if name not in OPTIONS:
             raise ConfigError(f"{shown!r} has the option {name!r}: known are {', '.join(OPTIONS)}")
         if name in found:
             raise ConfigError(f"{shown!r} gives the option {name!r} twice")
-        read, form = OPTIONS[name]
+        kind, form = OPTIONS[name]
         try:
-            found[name] = read(value)
-        except ValueError:
+            found[name] = msgspec.convert(value, kind, strict=False)
+        except msgspec.ValidationError:
             found_text = "no such name" if name == "key" else repr(value)
             raise ConfigError(f"{shown!r}: {name} is {found_text}: give {form}") from None
-    return Options(**found)  # type: ignore[arg-type]
+    return Options(**found)
 
 
-def _within(kind: type[int] | type[float], least: float, most: float) -> Callable[[str], float]:
-    def read(text: str) -> float:
-        value = kind(text)
-        if not least <= value <= most:
-            raise ValueError(text)
-        return value
-
-    return read
-
-
-def _word(pattern: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if not re.fullmatch(pattern, text):
-            raise ValueError(text)
-        return text
-
-    return read
-
-
-OPTIONS: dict[str, tuple[Callable[[str], object], str]] = {
-    "temperature": (_within(float, 0, 10), "a number from 0 to 10"),
-    "max_tokens": (_within(int, 1, 1 << 20), "a whole number of tokens"),
-    "grammar": (_word(r"on|off|llama\.cpp|vllm"), "on, off, llama.cpp or vllm"),
-    "rpm": (_within(float, 0.01, 1e6), "calls per minute"),
-    "concurrency": (_within(int, 1, 10_000), "a whole number of calls at a time"),
-    "key": (_word(r"[A-Z_][A-Z0-9_]*"), "the name of a variable in capitals, never the key itself"),
-    "threads": (_within(int, 1, 1024), "a whole number of processor threads"),
-    "context": (_within(int, 64, 1 << 24), "a whole number of tokens"),
+OPTIONS: dict[str, tuple[Any, str]] = {
+    "temperature": (Annotated[float, Meta(ge=0, le=10)], "a number from 0 to 10"),
+    "max_tokens": (Annotated[int, Meta(ge=1, le=1 << 20)], "a whole number of tokens"),
+    "grammar": (Literal["on", "off", "llama.cpp", "vllm"], "on, off, llama.cpp or vllm"),
+    "rpm": (Annotated[float, Meta(ge=0.01, le=1e6)], "calls per minute"),
+    "concurrency": (Annotated[int, Meta(ge=1, le=10_000)], "a whole number of calls at a time"),
+    "key": (
+        Annotated[str, Meta(pattern=r"\A[A-Z_][A-Z0-9_]*\Z")],
+        "the name of a variable in capitals, never the key itself",
+    ),
+    "threads": (Annotated[int, Meta(ge=1, le=1024)], "a whole number of processor threads"),
+    "context": (Annotated[int, Meta(ge=64, le=1 << 24)], "a whole number of tokens"),
 }
-"""Each option: how its value is read, and how it is described."""
+"""Each option: its type, and how it is described."""

@@ -1,8 +1,7 @@
 """A Hugging Face model folder (config.json, safetensors, tokenizer) through transformers and torch.
 
-For weights that llama.cpp does not run. Only local files are read and no code from the folder is executed.
-One call runs at a time, in a thread of its own. The seed leaves no trace in torch's global generator. A
-grammar is not followed.
+For weights that llama.cpp does not run. Only local files are read, and no code from the folder is executed.
+One call runs at a time, in a thread. Torch's global generator does not move. No grammar is followed.
 """
 
 from __future__ import annotations
@@ -15,18 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import ConfigError, ModelServerError, ModelSettingError
-from shoal.models.llama import LocalModel, in_thread
+from shoal.models.llama import in_thread
 from shoal.models.openai_compatible import chat_body
-from shoal.models.protocol import ChatAnswer, ChatRequest, Finish, Usage
-from shoal.models.remote import import_package
+from shoal.models.protocol import ChatAnswer, ChatRequest, Finish, Model, Usage
+from shoal.models.remote import import_package, quote
 
 
-class TransformersModel(LocalModel):
+class TransformersModel(Model):
     """The model in one folder, loaded on first use."""
 
     def __init__(self, spec: str, folder: Path) -> None:
-        super().__init__(spec, folder)
-        self._folder = folder
+        self.spec, self.endpoint, self._folder = spec, f"local:{folder}", folder
         self._torch = import_package("torch", "train", spec)
         self._transformers = import_package("transformers", "train", spec)
         self._worker = ThreadPoolExecutor(1, thread_name_prefix=f"transformers-{folder.name}")
@@ -36,7 +34,7 @@ class TransformersModel(LocalModel):
         try:
             return await in_thread(partial(self._generate, request), self._worker, self.spec, timeout)
         except RuntimeError as error:
-            raise ModelServerError(f"{self.spec} failed ({' '.join(str(error).split())[:200]})") from None
+            raise ModelServerError(f"{self.spec} failed ({quote(str(error))})") from None
 
     async def close(self) -> None:
         self._loaded = None
@@ -49,7 +47,7 @@ class TransformersModel(LocalModel):
                 tokenizer = kind.AutoTokenizer.from_pretrained(str(self._folder), **options)
                 model = kind.AutoModelForCausalLM.from_pretrained(str(self._folder), **options)
             except (OSError, ValueError) as error:
-                problem = " ".join(str(error).split())[:200]
+                problem = quote(str(error))
                 raise ConfigError(f"{self._folder} cannot be loaded as a model ({problem})") from None
             model.eval()
             self._loaded = (tokenizer, model)
@@ -70,11 +68,8 @@ class TransformersModel(LocalModel):
         length = int(prompt["input_ids"].shape[1])
         room = getattr(model.config, "max_position_embeddings", None)
         if room is not None and length + sampling.max_tokens > room:
-            raise ModelSettingError(
-                f"{self.spec} has room for {room} tokens and the request needs up to "
-                f"{length + sampling.max_tokens}: shorten the prompt or lower max_tokens",
-                "messages",
-            )
+            needed = f"{self.spec} has room for {room} tokens, not for {length + sampling.max_tokens}"
+            raise ModelSettingError(f"{needed}: shorten the prompt or lower max_tokens", "messages")
         temperature = 1.0 if sampling.temperature is None else sampling.temperature
         chosen: dict[str, Any] = {"do_sample": temperature > 0, "max_new_tokens": sampling.max_tokens}
         if temperature > 0:

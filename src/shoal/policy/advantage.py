@@ -1,7 +1,5 @@
-"""From rewards to advantages: how much better a completion is than the others of its question.
-
-Numbers in, numbers out. A group whose rewards are all alike, and a group of one, has nothing to teach: its
-advantages are exactly 0.
+"""From rewards to advantages: how much better a completion is than the others of its question. The advantages
+of a group of one, or of like rewards, are exactly 0.
 """
 
 from __future__ import annotations
@@ -24,8 +22,8 @@ def advantages(
     rewards: Sequence[Sequence[float]], scale: ScaleRewards = "group", epsilon: float = EPSILON
 ) -> list[list[float]]:
     """The advantage of each completion, group by group: reward less the group's mean, divided as `scale`
-    says. Standard deviations are those of a sample (n - 1), and `epsilon` is added to them. TrainError for a
-    reward that is not a finite number."""
+    says. Standard deviations are those of a sample (n - 1), and `epsilon` is added to them. TrainError if a
+    reward is not finite."""
     everything = [reward for group in rewards for reward in group]
     for reward in everything:
         if not math.isfinite(reward):

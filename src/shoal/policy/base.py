@@ -6,6 +6,7 @@ with its own tokenizer, as if it had written them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,23 +14,29 @@ from typing import Annotated, Literal, Protocol
 
 import msgspec
 
+from shoal.errors import TrainError
 from shoal.runs.training import Sampled as Sampled
 
 LossType = Literal["dapo", "grpo", "bnpo", "dr_grpo"]
 """The average of token losses, named as in TRL. dapo: over all completion tokens of the step."""
 Level = Literal["token", "sequence"]
 Estimator = Literal["as-published", "truncated", "band", "positive"]
-"""The use of foreign groups. as-published: as if this policy had just written them. truncated: importance
-weights, capped, where the author sent log-probs and the tokenizer is the same; else as "band". band: only
-completions whose mean log-prob under this policy is within a band. positive: only completions with positive
-advantage."""
+"""The use of foreign groups. as-published: as if this policy had just written them. truncated: capped
+importance weights if the author sent log-probs and has the same tokenizer; else as "band". band: only
+completions whose mean log-prob under this policy is within a band. positive: only those of advantage > 0."""
+
+
+Completions = list[list[Sampled]]
+"""The completions of each question."""
 
 
 class Sampling(msgspec.Struct, frozen=True):
-    """`temperature` 0 is greedy. No top-p or top-k: log-probs must be those of the sampling distribution."""
+    """`temperature` 0 is greedy. No top-p or top-k: log-probs must be those of the sampling distribution.
+    They come with the completions if `log_probs` is set and the policy knows them."""
 
     max_new_tokens: int = 32
     temperature: float = 1.0
+    log_probs: bool = False
 
 
 class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,6 +74,14 @@ class LearningGroup:
     foreign: bool = False
     tokenizer: str = ""
 
+    def check(self) -> None:
+        """TrainError unless there is one finite advantage per completion."""
+        count, given = len(self.completions), len(self.advantages)
+        if count != given:
+            raise TrainError(f"a group has {count} completions and {given} advantages")
+        if not all(map(math.isfinite, self.advantages)):
+            raise TrainError("a group has an advantage that is not a finite number: check its rewards")
+
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
@@ -81,26 +96,18 @@ class Learnt:
 
 
 class Policy(Protocol):
-    """One model in training. Not thread-safe."""
+    """One model in training, opened by the spec `model`. Not thread-safe. `tokenizer` is a digest that two
+    policies share if and only if they cut text into tokens alike; "" if there is no tokenizer."""
 
-    @property
-    def model(self) -> str:
-        """The spec by which it was opened, e.g. tiny:llama."""
+    model: str
+    tokenizer: str
 
-    @property
-    def tokenizer(self) -> str:
-        """A digest that two policies share if and only if they cut text into tokens alike; "" if there is no
-        tokenizer."""
-
-    def sample(
-        self, questions: Sequence[str], group: int, sampling: Sampling, seed: int, *, log_probs: bool = False
-    ) -> list[list[Sampled]]:
+    def sample(self, questions: Sequence[str], group: int, sampling: Sampling, seed: int) -> Completions:
         """`group` completions of each question. The same weights and seed give the same texts."""
 
     def learn(self, groups: Sequence[LearningGroup], learning: Learning, temperature: float) -> Learnt:
         """One step on all groups together. A loss or gradient that is not finite raises TrainError and leaves
-        weights and optimiser as they were. Groups whose advantages are all 0 may be passed over in the
-        computation but count in the normalisation."""
+        weights and optimiser as they were. Groups whose advantages are all 0 count in the normalisation."""
 
     def save(self, folder: Path) -> None:
         """Writes everything that `restore` needs: weights, optimiser."""

@@ -1,6 +1,5 @@
-"""The checkpoint of a language model policy: a model folder that transformers opens as it is, with the state
-of the training beside the weights. No file in it can hold code.
-"""
+"""The checkpoint of a language model: a model folder that transformers opens, with the state of the training
+beside the weights. No file in it can hold code."""
 
 from __future__ import annotations
 
@@ -12,11 +11,11 @@ from typing import Any
 
 import msgspec
 import torch
-import transformers
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from shoal.errors import RunError
+from shoal.models.remote import quote
 from shoal.policy.weights import Loaded, load_like, quiet
 
 FORMAT = 1
@@ -36,8 +35,7 @@ class TrainingState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def write(folder: Path, loaded: Loaded, optimiser: Any | None, state: TrainingState) -> None:
-    """Replaces `folder` by a checkpoint; a failure leaves the one that was there. RunError if it cannot be
-    written."""
+    """Replaces `folder` by a checkpoint; RunError, with the old one still there, if it cannot."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as room:
@@ -52,7 +50,13 @@ def write(folder: Path, loaded: Loaded, optimiser: Any | None, state: TrainingSt
             if loaded.adapted is not None:
                 adapters = {name: weight.detach().contiguous() for name, weight in loaded.trainable()}
                 save_file(adapters, new / ADAPTER)
-            save_file(_optimiser_tensors(loaded, optimiser), new / OPTIMISER)
+            states = {} if optimiser is None else optimiser.state
+            tensors = {
+                f"{name}|{quantity}": value.detach().contiguous()
+                for name, weight in loaded.trainable()
+                for quantity, value in states.get(weight, {}).items()
+            }
+            save_file(tensors, new / OPTIMISER)
             (new / STATE).write_bytes(msgspec.json.encode(state))
             _swap(new, folder, Path(room, "old"))
     except (OSError, SafetensorError) as error:
@@ -71,11 +75,10 @@ def read(folder: Path, loaded: Loaded, tokenizer: str) -> tuple[dict[str, dict[s
         if loaded.adapted is not None:
             _fill(dict(loaded.trainable()), load_file(folder / ADAPTER), folder)
         else:
-            found = load_like(loaded.model, folder, transformers)
+            found = load_like(loaded.model, folder)
             _fill(loaded.model.state_dict(), found.state_dict(), folder)
     except (OSError, ValueError, SafetensorError, msgspec.MsgspecError) as error:
-        problem = " ".join(str(error).split())[:200]
-        raise RunError(f"{folder} is not a checkpoint that can be read ({problem})") from None
+        raise RunError(f"{folder} is not a checkpoint that can be read ({quote(str(error))})") from None
     by_name: dict[str, dict[str, Any]] = {}
     for key, tensor in tensors.items():
         name, _, quantity = key.rpartition("|")
@@ -90,16 +93,6 @@ def _fill(there: dict[str, Any], found: dict[str, Any], folder: Path) -> None:
     with torch.no_grad():
         for name, weight in there.items():
             weight.copy_(found[name])
-
-
-def _optimiser_tensors(loaded: Loaded, optimiser: Any | None) -> dict[str, torch.Tensor]:
-    if optimiser is None:
-        return {}
-    return {
-        f"{name}|{quantity}": value.detach().contiguous()
-        for name, weight in loaded.trainable()
-        for quantity, value in optimiser.state.get(weight, {}).items()
-    }
 
 
 def _swap(new: Path, folder: Path, old: Path) -> None:

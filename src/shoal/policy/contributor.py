@@ -27,7 +27,7 @@ from shoal.models import (
     parse_spec,
     run_now,
 )
-from shoal.policy.base import Learning, LearningGroup, Learnt, Policy, Sampled, Sampling
+from shoal.policy.base import Completions, Learning, LearningGroup, Learnt, Policy, Sampled, Sampling
 from shoal.runs import derive_integer
 
 SYSTEM = (
@@ -41,7 +41,7 @@ OWN_SCHEMES = ("person", "program")
 
 
 def check_contributor(spec: str) -> None:
-    """Raises what `open_contributor` would, as far as that can be known without loading or asking a model."""
+    """Raises the ConfigError of `open_contributor`, as far as it is known without loading or asking."""
     if spec.partition(":")[0] in OWN_SCHEMES:
         open_contributor(spec)
     else:
@@ -69,9 +69,7 @@ class Contributor:
     def __init__(self, model: str) -> None:
         self.model = model
 
-    def sample(
-        self, questions: Sequence[str], group: int, sampling: Sampling, seed: int, *, log_probs: bool = False
-    ) -> list[list[Sampled]]:
+    def sample(self, questions: Sequence[str], group: int, sampling: Sampling, seed: int) -> Completions:
         return [self.write(question, group) for question in questions]
 
     def write(self, question: str, group: int) -> list[Sampled]:
@@ -96,18 +94,12 @@ class ChatModel(Contributor):
         self._model = model
         self._background = None if model.instant else Background()
 
-    def sample(
-        self, questions: Sequence[str], group: int, sampling: Sampling, seed: int, *, log_probs: bool = False
-    ) -> list[list[Sampled]]:
-        """All calls beside each other, as far as the endpoint allows. A call that fails is left out;
-        ModelError if all did."""
-        calls = [
-            [
-                self._begin(question, sampling, derive_integer(seed, place, number, bits=62))
-                for number in range(group)
-            ]
-            for place, question in enumerate(questions)
-        ]
+    def sample(self, questions: Sequence[str], group: int, sampling: Sampling, seed: int) -> Completions:
+        """Calls run together, as the endpoint allows. Failed ones are left out; ModelError if all fail."""
+        calls = []
+        for place, question in enumerate(questions):
+            seeds = [derive_integer(seed, place, number, bits=62) for number in range(group)]
+            calls.append([self._begin(question, sampling, one) for one in seeds])
         failure: ModelError | None = None
         written: list[list[Sampled]] = []
         for row in calls:
@@ -124,11 +116,8 @@ class ChatModel(Contributor):
 
     def _begin(self, question: str, sampling: Sampling, seed: int) -> Callable[[], ChatAnswer]:
         """Starts a call; the function gives its answer, or its ModelError."""
-        request = ChatRequest.ask(
-            question,
-            system=SYSTEM,
-            sampling=ChatSampling(sampling.max_new_tokens, temperature=sampling.temperature, seed=seed),
-        )
+        settings = ChatSampling(sampling.max_new_tokens, temperature=sampling.temperature, seed=seed)
+        request = ChatRequest.ask(question, system=SYSTEM, sampling=settings)
         patience = Patience(deadline=DEADLINE, attempts=2, attempt_seconds=DEADLINE)
         work = Caller(self._model, patience=patience).call(request, random.Random(seed))
         return partial(run_now, work) if self._background is None else self._background.submit(work).result
@@ -143,8 +132,9 @@ class Person(Contributor):
         self._ask = ask
 
     def write(self, question: str, group: int) -> list[Sampled]:
-        asked = f"\n{_visible(question)}\nAnswers, one a line, 2 to {group}; an empty line ends:"
-        print(asked, file=sys.stderr)
+        # Without characters that would move the cursor or change colours.
+        visible = "".join(one if one.isprintable() or one in "\n\t" else "�" for one in question)
+        print(f"\n{visible}\nAnswers, one a line, 2 to {group}; an empty line ends:", file=sys.stderr)
         lines: list[str] = []
         while len(lines) < group:
             try:
@@ -163,11 +153,6 @@ class Person(Contributor):
         return [Sampled(line, True) for line in lines]
 
 
-def _visible(text: str) -> str:
-    """The text without characters that would move the cursor or change colours."""
-    return "".join(letter if letter.isprintable() or letter in "\n\t" else "�" for letter in text)
-
-
 class Program(Contributor):
     """A command of the user's, run once per completion without a shell; its output is the completion."""
 
@@ -184,13 +169,10 @@ class Program(Contributor):
         return [self._run(question) for _ in range(group)]
 
     def _run(self, question: str) -> Sampled:
+        asked = question.encode()
         try:
             done = subprocess.run(
-                self._command,
-                input=question.encode(),
-                capture_output=True,
-                timeout=PROGRAM_SECONDS,
-                check=False,
+                self._command, input=asked, capture_output=True, timeout=PROGRAM_SECONDS, check=False
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise ModelError(f"{self.model}: {error}") from None

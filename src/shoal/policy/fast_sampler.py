@@ -1,14 +1,13 @@
 """Sampling from models of the Llama type, several times faster on a processor than `generate`.
 
 Each prompt is computed once for its group. Its keys and values stay unexpanded: all rows of the group meet
-them in one product. Those of new tokens lie in room that was reserved for all layers at once. A row that has
-ended gives its place to the last one, so the batch shrinks and only that row is copied. Query, key and value
-are one matrix, gate and up another: copied from the weights once per sampler, adapters merged.
+them in one product. Those of new tokens lie in room reserved for all layers at once. A row that has ended
+gives its place to the last one, so only that row is copied. Query, key and value are one matrix, gate and up
+another: copied from the weights once per sampler, adapters merged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from shoal.policy.log_probs import window
-from shoal.policy.sampler import Drawer, Drawn, keep
+from shoal.policy.sampler import Drawer, Drawn, Prompts, keep
 
 SERVED = ("LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM", "MistralForCausalLM")
 ROPE = ("default", "linear", "llama3", "yarn")
@@ -70,45 +69,36 @@ class FastSampler:
         with torch.inference_mode():
             self._layers = [_fused(layer) for layer in body.layers]
 
-    def sample(
-        self, prompts: Sequence[Sequence[int]], group: int, max_new_tokens: int, drawer: Drawer
-    ) -> list[list[Drawn]]:
+    @torch.inference_mode()
+    def sample(self, prompts: Prompts, group: int, max_new_tokens: int, drawer: Drawer) -> list[list[Drawn]]:
         """`group` completions of each prompt, of at most `max_new_tokens` tokens with the end token."""
-        everyone = [Drawn() for _ in range(len(prompts) * group)]
-        with torch.inference_mode():
-            self._run(prompts, group, max_new_tokens, drawer, list(everyone))
-        return [everyone[start : start + group] for start in range(0, len(everyone), group)]
-
-    def _run(
-        self,
-        prompts: Sequence[Sequence[int]],
-        group: int,
-        max_new_tokens: int,
-        drawer: Drawer,
-        rows: list[Drawn],
-    ) -> None:
-        device, dtype = self._embedding.device, self._embedding.dtype
+        everyone = [[Drawn() for _ in range(group)] for _ in prompts]
+        rows = [one for group_rows in everyone for one in group_rows]
+        device = self._embedding.device
         lengths = [len(prompt) for prompt in prompts]
         ids = torch.zeros(len(prompts), max(lengths), dtype=torch.long)
         for place, prompt in enumerate(prompts):
             ids[place, : len(prompt)] = torch.tensor(prompt)
         places = torch.arange(max(lengths) + max_new_tokens, device=device)[None]
         cos, sin = (one[0] for one in self._rotation(self._embedding.new_zeros(1), places))
-        rotation = cos, _signed(sin)
+        # With these signs a roll by half the width is the turned half of a rotation.
+        half = sin.shape[-1] // 2
+        rotation = cos, torch.cat([-sin[..., :half], sin[..., half:]], -1)
         hidden, prefix = self._prefill(ids.to(device), rotation)
         last = hidden[torch.arange(len(prompts)), torch.tensor(lengths, device=device) - 1]
         logits = self._logits(last).repeat_interleave(group, 0)
-        batch = _Batch(prefix, lengths, group, max_new_tokens, (self._key_heads, self._width), dtype)
+        batch = _Batch(prefix, lengths, group, max_new_tokens)
         for step in range(max_new_tokens):
             drawn, log_probs = drawer.draw(logits)
             going = keep(rows, drawn, log_probs, self._ends)
             if not going or step + 1 == max_new_tokens:
-                return
+                break
             if len(going) < len(rows):
                 order = batch.drop(going)
                 rows = [rows[place] for place in order]
                 drawn = drawn[torch.tensor(order, device=device)]
             logits = self._logits(self._step(drawn, step, batch, rotation))
+        return everyone
 
     def _prefill(self, ids: Tensor, rotation: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         """Hidden states of right-padded prompts, and their keys and values: (2, layers, prompts, heads,
@@ -116,8 +106,7 @@ class FastSampler:
         count, length = ids.shape
         cos, sin = (one[:length, None] for one in rotation)
         hidden = F.embedding(ids, self._embedding)
-        shape = (2, len(self._layers), count, self._key_heads, length, self._width)
-        prefix = torch.empty(shape, dtype=hidden.dtype, device=hidden.device)
+        prefix = hidden.new_empty(2, len(self._layers), count, self._key_heads, length, self._width)
         for number, layer in enumerate(self._layers):
             query, key, value = self._inner(hidden, layer, cos, sin)
             prefix[0, number] = key.transpose(1, 2)
@@ -173,23 +162,12 @@ class FastSampler:
 class _Batch:
     """The rows that go on, their prompts' keys and values, and their own."""
 
-    def __init__(
-        self,
-        prefix: Tensor,
-        lengths: list[int],
-        group: int,
-        max_new_tokens: int,
-        shape: tuple[int, int],
-        dtype: torch.dtype,
-    ) -> None:
+    def __init__(self, prefix: Tensor, lengths: list[int], group: int, max_new_tokens: int) -> None:
         self._prefix = prefix
         self._lengths = lengths
         self._owners = [prompt for prompt in range(len(lengths)) for _ in range(group)]
-        device = prefix.device
-        heads, width = shape
-        layers = prefix.shape[1]
-        room = (2, layers, len(self._owners), heads, max_new_tokens, width)
-        self._suffix = torch.empty(room, dtype=dtype, device=device)
+        _, layers, _, heads, _, width = prefix.shape
+        self._suffix = prefix.new_empty(2, layers, len(self._owners), heads, max_new_tokens, width)
         self._arrange()
 
     def drop(self, going: list[int]) -> list[int]:
@@ -200,9 +178,8 @@ class _Batch:
         movers = [place for place in going if place >= len(going)]
         device = self._suffix.device
         if holes:
-            self._suffix[:, :, torch.tensor(holes, device=device)] = self._suffix[
-                :, :, torch.tensor(movers, device=device)
-            ]
+            moved = self._suffix[:, :, torch.tensor(movers, device=device)]
+            self._suffix[:, :, torch.tensor(holes, device=device)] = moved
         for hole, mover in zip(holes, movers, strict=True):
             order[hole] = mover
         order = order[: len(going)]
@@ -237,50 +214,39 @@ class _Batch:
         self._hidden: Tensor | None = None
         longest = self._prefix.shape[-2]
         if min(self._lengths) < longest:
-            past = (
-                torch.arange(longest, device=device)[None]
-                >= torch.tensor(self._lengths, device=device)[:, None]
-            )
-            self._hidden = past[:, None, None]
+            lengths = torch.tensor(self._lengths, device=device)[:, None, None, None]
+            self._hidden = torch.arange(longest, device=device) >= lengths
 
     def attend(self, layer: int, step: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """The attention of one new token of each row to its prompt and its own tokens: (rows, heads *
-        width)."""
+        """The attention of a new token of each row to prompt and own tokens: (rows, heads * width)."""
         rows, heads, width = query.shape
-        prompts, key_heads = len(self._lengths), key.shape[1]
-        times = heads // key_heads
+        key_heads = key.shape[1]
         keys, values = self._suffix[0, layer, :rows], self._suffix[1, layer, :rows]
         keys[:, :, step] = key
         values[:, :, step] = value
-        query = query.reshape(rows, key_heads, times, width)
-        shared = query if self._table is None else query.index_select(0, self._table)
-        shared = shared.view(prompts, self._deep, key_heads, times, width).transpose(1, 2)
-        to_prompt = torch.matmul(
-            shared.reshape(prompts, key_heads, self._deep * times, width),
-            self._prefix[0, layer].transpose(-1, -2),
-        )
+        query = query.reshape(rows, key_heads, heads // key_heads, width)
+        to_prompt = torch.matmul(self._by_prompt(query), self._prefix[0, layer].transpose(-1, -2))
         if self._hidden is not None:
             to_prompt.masked_fill_(self._hidden, float("-inf"))
         length = to_prompt.shape[-1]
-        to_prompt = to_prompt.view(prompts, key_heads, self._deep, times, length).transpose(1, 2)
-        to_prompt = to_prompt.reshape(-1, key_heads, times, length)
-        if self._slots is not None:
-            to_prompt = to_prompt.index_select(0, self._slots)
+        to_prompt = self._by_row(to_prompt)
         to_own = torch.matmul(query, keys[:, :, : step + 1].transpose(-1, -2))
         weights = torch.cat([to_prompt, to_own], -1).softmax(-1)
-        for_prompt = weights[..., :length]
-        if self._table is not None:
-            for_prompt = for_prompt.index_select(0, self._table)
-        for_prompt = for_prompt.reshape(prompts, self._deep, key_heads, times, length).transpose(1, 2)
-        from_prompt = torch.matmul(
-            for_prompt.reshape(prompts, key_heads, self._deep * times, length), self._prefix[1, layer]
-        )
-        from_prompt = from_prompt.view(prompts, key_heads, self._deep, times, width).transpose(1, 2)
-        from_prompt = from_prompt.reshape(-1, key_heads, times, width)
-        if self._slots is not None:
-            from_prompt = from_prompt.index_select(0, self._slots)
+        from_prompt = torch.matmul(self._by_prompt(weights[..., :length]), self._prefix[1, layer])
         from_own = torch.matmul(weights[..., length:], values[:, :, : step + 1])
-        return (from_prompt + from_own).reshape(rows, heads * width)
+        return (self._by_row(from_prompt) + from_own).reshape(rows, heads * width)
+
+    def _by_prompt(self, rows: Tensor) -> Tensor:
+        """(rows, key heads, times, any) as (prompts, key heads, places * times, any)."""
+        placed = rows if self._table is None else rows.index_select(0, self._table)
+        split = placed.reshape(len(self._lengths), self._deep, *rows.shape[1:])
+        return split.transpose(1, 2).flatten(2, 3)
+
+    def _by_row(self, prompts: Tensor) -> Tensor:
+        """The way back of `_by_prompt`."""
+        split = prompts.view(*prompts.shape[:2], self._deep, -1, prompts.shape[-1])
+        rows = split.transpose(1, 2).flatten(0, 1)
+        return rows if self._slots is None else rows.index_select(0, self._slots)
 
 
 def _fused(layer: Any) -> _Layer:
@@ -299,23 +265,15 @@ def _fused(layer: Any) -> _Layer:
 
 def _joined(*modules: Any) -> tuple[Tensor, Tensor | None]:
     """The weights of linear layers, one below the other, with adapters merged, and their biases."""
-    pairs = [_merged(module) for module in modules]
-    biases = [bias for _, bias in pairs if bias is not None]
-    if len(pairs) == 1:
-        return pairs[0]
-    return torch.cat([weight for weight, _ in pairs]), torch.cat(biases) if biases else None
-
-
-def _merged(module: Any) -> tuple[Tensor, Tensor | None]:
-    plain = getattr(module, "base_layer", module)
-    weight: Tensor = plain.weight
-    if plain is not module:
-        for adapter in module.active_adapters:
+    weights: list[Tensor] = []
+    biases: list[Tensor] = []
+    for module in modules:
+        plain = getattr(module, "base_layer", module)
+        weight = plain.weight
+        for adapter in module.active_adapters if plain is not module else ():
             weight = (weight + module.get_delta_weight(adapter)).to(weight.dtype)
-    return weight, plain.bias
-
-
-def _signed(sin: Tensor) -> Tensor:
-    """The factor that makes a roll by half the width the turned half of a rotation."""
-    half = sin.shape[-1] // 2
-    return torch.cat([-sin[..., :half], sin[..., half:]], -1)
+        weights.append(weight)
+        biases += [] if plain.bias is None else [plain.bias]
+    if len(modules) == 1:
+        return weights[0], biases[0] if biases else None
+    return torch.cat(weights), torch.cat(biases) if biases else None

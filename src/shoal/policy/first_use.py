@@ -1,9 +1,8 @@
-"""Makes the models that are made on first use before the nodes of a run start.
+"""Makes the models that are made on first use before the nodes of a run start: nodes with a model could be
+done before the slowest one begins, and would never meet it.
 
-If each node made its own, nodes with a model could be done before the slowest one begins, and the nodes of a
-swarm would never meet. Each model is made by a process of its own, `python -m shoal.policy.first_use SPEC`,
-as many at a time as there are cores; this process stays small and can be interrupted. A model that cannot be
-made is left to its node, whose error says why.
+A process of its own, `python -m shoal.policy.first_use SPEC`, makes each model, as many at a time as there
+are cores; this one can be interrupted. A model that cannot be made is left to its node, whose error says why.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from shoal.policy.specification import folder_to_make, make_policy_folder
 
 LOOK_EVERY = 0.1
 FAILED = 3
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 Tell = Callable[[dict[str, float]], None]
 """Is told the part of each model that is made, from 0 to 1."""
@@ -49,7 +49,7 @@ def make_models(specs: Iterable[str], stop: Stoppable, tell: Tell) -> None:
     working: list[_Maker] = []
     try:
         while (waiting or working) and not stop.requested:
-            while waiting and len(working) < _cores():
+            while waiting and len(working) < CORES:
                 working.append(_start(waiting.pop(0)))
             time.sleep(LOOK_EVERY)
             for one in working:
@@ -88,10 +88,6 @@ def _start(spec: str) -> _Maker:
     maker = _Maker(spec, process)
     threading.Thread(target=maker.listen, daemon=True).start()
     return maker
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _main(spec: str) -> NoReturn:

@@ -1,8 +1,7 @@
 """A causal language model as a policy.
 
-Sampling and learning use the same weights in evaluation mode, so that a fresh sample has the ratio 1. A step
-either happens or leaves weights and optimiser as they were. Memory grows with `micro_groups` and the length
-of texts, not with the number of groups.
+Sampling and learning use the same weights in evaluation mode, so a fresh sample has the ratio 1. A step
+happens, or leaves weights and optimiser as they were. Memory does not grow with the number of groups.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from torch import Tensor
 
 from shoal.errors import ConfigError, TrainError
 from shoal.policy import checkpoint
-from shoal.policy.base import Learning, LearningGroup, Learnt, Sampled, Sampling
+from shoal.policy.base import Completions, Learning, LearningGroup, Learnt, Sampled, Sampling
 from shoal.policy.fast_sampler import FastSampler
 from shoal.policy.log_probs import PackedScorer, PaddedScorer, Piece, Scorer, packs, window
 from shoal.policy.loss import Loss, policy_loss
 from shoal.policy.plan import Plan, Work, plan
 from shoal.policy.prompt import Encoding, Render, plain
 from shoal.policy.sampler import Drawer, Drawn, PlainSampler
-from shoal.policy.weights import Loaded, reload_plain
+from shoal.policy.weights import Loaded, load_like
 
 MOST_ROWS = 128
 """Completions that are sampled at a time. More of them cost memory and gain nothing on a processor."""
@@ -66,20 +65,17 @@ class LanguageModelPolicy:
             raise ConfigError(f"{self.model} has no adapters: add ?lora=8")
         self._loaded.adapted.save_pretrained(str(folder))
 
-    def sample(
-        self, questions: Sequence[str], group: int, sampling: Sampling, seed: int, *, log_probs: bool = False
-    ) -> list[list[Sampled]]:
+    def sample(self, questions: Sequence[str], group: int, sampling: Sampling, seed: int) -> Completions:
         """`group` completions of each question. ConfigError if a prompt leaves no room for an answer."""
         prompts = [self.encoding.prompt(question) for question in questions]
         for prompt in prompts:
             if len(prompt) + sampling.max_new_tokens > self._loaded.room:
-                raise ConfigError(
-                    f"{self.model} has room for {self._loaded.room} tokens; a prompt of {len(prompt)} and "
-                    f"{sampling.max_new_tokens} new ones are more: lower max_new_tokens or shorten the prompt"
-                )
+                needed = f"a prompt of {len(prompt)} and {sampling.max_new_tokens} new ones are more"
+                wrong = f"{self.model} has room for {self._loaded.room} tokens; {needed}"
+                raise ConfigError(f"{wrong}: lower max_new_tokens or shorten the prompt")
         if not prompts or group < 1:
             return [[] for _ in prompts]
-        drawer = Drawer(sampling.temperature, seed, self._device, log_probs)
+        drawer = Drawer(sampling.temperature, seed, self._device, sampling.log_probs)
         kind = FastSampler if self._fast else PlainSampler
         step = max(MOST_ROWS // group, 1)
         found: list[list[Sampled]] = []
@@ -107,8 +103,7 @@ class LanguageModelPolicy:
                 fixed = [self._fix(batch, learning, temperature, several) for batch in work.batches]
                 for _ in range(max(learning.inner_steps, 1)):
                     losses, norm = self._gradient(work, fixed, learning, temperature)
-                    optimiser = self._prepared_optimiser(learning)
-                    optimiser.step()
+                    self._prepared_optimiser(learning).step()
         except BaseException:
             if before is not None:
                 self._put_back(before)
@@ -141,12 +136,11 @@ class LanguageModelPolicy:
         self._steps = state.steps
         self._optimiser = None
         if by_name:
-            self._optimiser = self._new_optimiser(Learning())
+            states = self._prepared_optimiser(Learning()).state
             for name, weight in self._loaded.trainable():
                 # Fused kernels want the count of steps on the device of the weights.
-                self._optimiser.state[weight] = {
-                    quantity: value.to(self._device) for quantity, value in by_name.get(name, {}).items()
-                }
+                found = by_name.get(name, {}).items()
+                states[weight] = {quantity: value.to(self._device) for quantity, value in found}
 
     def _gradient(
         self, work: Plan, fixed: list[_Fixed], learning: Learning, temperature: float
@@ -158,9 +152,8 @@ class LanguageModelPolicy:
         for batch, one in zip(work.batches, fixed, strict=True):
             loss = self._loss(batch, one, learning, temperature)
             if not torch.isfinite(loss.value):
-                raise TrainError(
-                    f"the loss is {float(loss.value.detach())}: lower the learning rate, or check rewards"
-                )
+                found = float(loss.value.detach())
+                raise TrainError(f"the loss is {found}: lower the learning rate, or check the rewards")
             loss.value.backward()  # type: ignore[no-untyped-call]
             losses.append(Loss(loss.value.detach(), loss.clipped, loss.divergence))
         norm = float(torch.nn.utils.clip_grad_norm_(self._weights, learning.gradient_norm or float("inf")))
@@ -173,22 +166,12 @@ class LanguageModelPolicy:
         if not fixed.weighed:
             self._weigh(batch, fixed, log_probs.detach(), learning)
         parts = [part for one in batch for part in one.parts]
-        rows = torch.repeat_interleave(
-            torch.arange(len(parts)), torch.tensor([len(part.ids) for part in parts])
-        ).to(self._device)
-        return policy_loss(
-            log_probs,
-            torch.tensor([part.advantage for part in parts], device=self._device),
-            torch.tensor([part.share for part in parts], device=self._device),
-            rows,
-            old=fixed.old,
-            level=learning.level,
-            clip_low=learning.clip_low,
-            clip_high=learning.clip_high,
-            weights=fixed.weights,
-            reference=fixed.reference,
-            kl=learning.kl,
-        )
+        lengths = torch.tensor([len(part.ids) for part in parts])
+        rows = torch.repeat_interleave(torch.arange(len(parts)), lengths).to(self._device)
+        share = torch.tensor([part.share for part in parts], device=self._device)
+        advantage = torch.tensor([part.advantage for part in parts], device=self._device)
+        known = {"old": fixed.old, "weights": fixed.weights, "reference": fixed.reference}
+        return policy_loss(log_probs, advantage, share, rows, learning, **known)
 
     def _fix(self, batch: list[Work], learning: Learning, temperature: float, several: bool) -> _Fixed:
         fixed = _Fixed()
@@ -240,22 +223,17 @@ class LanguageModelPolicy:
             with self._loaded.adapted.disable_adapter():
                 return scorer.log_probs(pieces, temperature)
         if self._reference is None:
-            self._reference = reload_plain(self._loaded)
-        return type(scorer)(self._reference).log_probs(pieces, temperature)  # type: ignore[call-arg]
+            self._reference = load_like(self._loaded.model, self._loaded.folder).requires_grad_(False)
+        return type(scorer)(self._reference).log_probs(pieces, temperature)
 
     def _prepared_optimiser(self, learning: Learning) -> torch.optim.AdamW:
         if self._optimiser is None:
-            self._optimiser = self._new_optimiser(learning)
+            fused = self._device.type in ("cpu", "cuda", "mps")
+            self._optimiser = torch.optim.AdamW(self._weights, fused=fused)
         for settings in self._optimiser.param_groups:
             settings["lr"] = learning.learning_rate
             settings["weight_decay"] = learning.weight_decay
         return self._optimiser
-
-    def _new_optimiser(self, learning: Learning) -> torch.optim.AdamW:
-        fused = self._device.type in ("cpu", "cuda", "mps")
-        return torch.optim.AdamW(
-            self._weights, lr=learning.learning_rate, weight_decay=learning.weight_decay, fused=fused
-        )
 
     def _snapshot(self) -> tuple[list[Tensor], list[dict[str, Tensor]] | None]:
         weights = [weight.detach().clone() for weight in self._weights]
@@ -284,7 +262,5 @@ class LanguageModelPolicy:
             is_lack = isinstance(error, MemoryError | torch.OutOfMemoryError)
             if not is_lack and "can't allocate memory" not in str(error):
                 raise
-            advice = "lower micro_groups, the group size or max_new_tokens"
-            raise TrainError(
-                f"{self.model} does not fit into the memory of {self._device}: {advice}"
-            ) from None
+            found = f"{self.model} does not fit into the memory of {self._device}"
+            raise TrainError(f"{found}: lower micro_groups, group or max_new_tokens") from None

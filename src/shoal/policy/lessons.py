@@ -1,9 +1,8 @@
 """The short supervised training that makes random weights a policy worth rewarding.
 
 A policy that never answers right gets no reward and learns nothing; one that always does has nothing left to
-learn. So the weights first see right answers, until they can do the tasks, and then mostly the answers of
-other questions, until they hardly ever do. The model then knows the form of an answer and gives the right one
-a few times in a hundred, with the ability inside for rewards to bring out.
+learn. So the weights first see right answers, until they can do the tasks, and then mostly answers to other
+questions, until they give the right answer a few times in a hundred. Rewards can bring the ability out again.
 
 Guarantee: the same model, tokenizer and settings give the same weights on one machine, whatever number of
 threads torch has been given, and no global generator moves.
@@ -43,8 +42,7 @@ class Lesson(msgspec.Struct, frozen=True):
 
 
 class WarmUp(msgspec.Struct, frozen=True):
-    """`clean` steps on right answers, then `noisy` steps in which only the share `right` of the answers is
-    right; each on `rows` rows."""
+    """`clean` steps on right answers, then `noisy` steps with a share `right` of them; `rows` rows each."""
 
     lessons: tuple[Lesson, ...]
     clean: int
@@ -63,15 +61,13 @@ def lesson_texts(lessons: Sequence[Lesson], count: int, seed: int) -> list[str]:
 
 
 def warm_up(model: Any, tokenizer: Any, settings: WarmUp, tell: Tell | None = None) -> None:
-    """Trains the weights in place."""
     import torch
 
     rng = derive(settings.seed, "warm-up")
     families = _families(settings.lessons)
     steps = settings.clean + settings.noisy
-    optimiser = torch.optim.AdamW(
-        model.parameters(), lr=settings.learning_rate, betas=(0.9, 0.98), weight_decay=0.0
-    )
+    rate = settings.learning_rate
+    optimiser = torch.optim.AdamW(model.parameters(), lr=rate, betas=(0.9, 0.98), weight_decay=0.0)
     with _one_thread():
         model.train()
         for step in range(steps):
@@ -84,7 +80,7 @@ def warm_up(model: Any, tokenizer: Any, settings: WarmUp, tell: Tell | None = No
                     answer = _pair(family, rng)[1]
                 rows.append((question, answer))
             for group in optimiser.param_groups:
-                group["lr"] = settings.learning_rate * _share_of_rate(step, settings)
+                group["lr"] = rate * _share_of_rate(step, settings)
             optimiser.zero_grad(set_to_none=True)
             _backward(torch, model, tokenizer, rows)
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -103,8 +99,8 @@ def _share_of_rate(step: int, settings: WarmUp) -> float:
 
 def _backward(torch: Any, model: Any, tokenizer: Any, rows: Sequence[tuple[str, str]]) -> None:
     """The gradient of the cross entropy of answers with their end token, a mean over all their tokens."""
-    prompts = _encode(tokenizer, [question + SEPARATOR for question, _ in rows])
-    answers = _encode(tokenizer, [answer for _, answer in rows])
+    prompts = tokenizer([question + SEPARATOR for question, _ in rows], add_special_tokens=False)["input_ids"]
+    answers = tokenizer([answer for _, answer in rows], add_special_tokens=False)["input_ids"]
     pairs = sorted(zip(prompts, answers, strict=True), key=lambda pair: len(pair[0]) + len(pair[1]))
     total = sum(len(answer) + 1 for answer in answers)
     # Short and long rows apart: half of a common batch would be padding.
@@ -126,11 +122,6 @@ def _summed_loss(torch: Any, model: Any, tokenizer: Any, pairs: Sequence[tuple[l
     return torch.nn.functional.cross_entropy(
         logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum"
     )
-
-
-def _encode(tokenizer: Any, texts: list[str]) -> list[list[int]]:
-    found: list[list[int]] = tokenizer(texts, add_special_tokens=False)["input_ids"]
-    return found
 
 
 def _families(lessons: Sequence[Lesson]) -> list[Family]:

@@ -1,13 +1,13 @@
 """Log-probs of completions, with gradient, at the least cost that the architecture allows.
 
 Packed: all tokens lie in one row without padding, first all prompts, then all completions. A prompt attends
-to itself, a completion to its prompt and to itself, so the cost of a completion does not depend on how many
-others there are. Positions restart after the prompt for each. The vocabulary is computed only where a
-completion token is foretold. The attention is given to transformers for the time of one forward pass.
+to itself, a completion to its prompt and to itself, so its cost does not depend on the number of others. The
+positions of each completion follow its prompt's. The vocabulary is computed only where a completion token is
+foretold. The attention is given to transformers for the time of one forward pass.
 
-Padded: each completion with its prompt in a row of its own, which every causal model understands. It is the
-fallback, and the oracle of the other way. Lengths are kept as numbers and never read off the ids: an end
-token may well be the padding token.
+Padded: each completion with its prompt in a row of its own, which every causal model understands: the
+fallback, and the oracle of the other way. Lengths are never read off the ids: an end token may be the padding
+token.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -44,15 +44,9 @@ class Piece:
         return len(self.prompt) + max(len(one) for one in self.completions)
 
 
-class Scorer(Protocol):
-    """Computes log-probs of completions under the model as it is."""
-
-    def log_probs(self, pieces: Sequence[Piece], temperature: float) -> Tensor:
-        """One log-prob per completion token, at `temperature`: piece by piece, completion by completion."""
-
-
 class PaddedScorer:
-    """For every architecture: no packing, right padding, explicit mask and positions."""
+    """For every architecture: no packing, right padding, explicit mask and positions. `log_probs` gives one
+    log-prob per completion token, at `temperature`: piece by piece, completion by completion."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -111,18 +105,14 @@ class PackedScorer:
             last.append(len(ids) - 1)
         sources: list[int] = []
         targets: list[int] = []
-        owners: list[int] = []
-        for owner, piece in enumerate(pieces):
+        for end, piece in zip(last, pieces, strict=True):
             for one in piece.completions:
                 # The first token is foretold by the end of the prompt, each other by the one before it.
-                sources += [last[owner], *range(len(ids), len(ids) + len(one) - 1)]
+                sources += [end, *range(len(ids), len(ids) + len(one) - 1)]
                 positions += range(len(piece.prompt), len(piece.prompt) + len(one))
                 ids += one
                 targets += one
-                owners.append(owner)
-        lengths = [len(one) for piece in pieces for one in piece.completions]
-        layout = Layout([len(piece.prompt) for piece in pieces], lengths, owners, device, weight.dtype)
-        with sharing(self._model, layout):
+        with sharing(self._model, Layout(pieces, device, weight.dtype)):
             hidden = self._body(
                 input_ids=torch.tensor([ids], device=device),
                 position_ids=torch.tensor([positions], device=device),
@@ -130,6 +120,9 @@ class PackedScorer:
             ).last_hidden_state[0]
         wanted = hidden.index_select(0, torch.tensor(sources, device=device))
         return _token_log_probs(self._head(wanted), torch.tensor(targets, device=device), temperature)
+
+
+Scorer = PaddedScorer | PackedScorer
 
 
 def packs(model: Any, vocabulary: int) -> bool:
@@ -166,22 +159,16 @@ def _token_log_probs(logits: Tensor, targets: Tensor, temperature: float) -> Ten
 
 
 class Layout:
-    """The places of prompts and completions in the row, and who sees whom. `prompts` and `completions` are
-    lengths, `owners` the prompt of each completion. Places are padded to the longest of their kind, and the
-    padding is cut off again; where all have one length nothing is moved."""
+    """The places of prompts and completions in the row, and who sees whom. Places are padded to the longest
+    of their kind, and the padding is cut off again; where all have one length nothing is moved."""
 
-    def __init__(
-        self,
-        prompts: Sequence[int],
-        completions: Sequence[int],
-        owners: Sequence[int],
-        device: torch.device,
-        dtype: torch.dtype,
-    ) -> None:
+    def __init__(self, pieces: Sequence[Piece], device: torch.device, dtype: torch.dtype) -> None:
+        prompts = [len(piece.prompt) for piece in pieces]
+        completions = [len(one) for piece in pieces for one in piece.completions]
+        owners = [owner for owner, piece in enumerate(pieces) for _ in piece.completions]
         self.prompt_tokens = sum(prompts)
         self._prompts = len(prompts)
         self._completions = len(completions)
-        self._longest_prompt = max(prompts)
         self._longest = max(completions)
         self._dtype = dtype
         prompt_places = _places(prompts, 0)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from shoal.policy.base import Level, LossType
+from shoal.policy.base import Learning, LossType
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,7 @@ def shares(lengths: Sequence[int], loss: LossType, constant_length: int = 0) -> 
     """The weight of each token of each completion of a step.
 
     dapo and bnpo: one over all tokens (the step is the batch, so both are the same). grpo: every completion
-    counts alike, whatever its length. dr_grpo: one over completions times `constant_length`, or the longest
-    completion of the step if that is 0.
-    """
+    counts alike. dr_grpo: one over completions times `constant_length` (0: the longest of the step)."""
     count = max(len(lengths), 1)
     if loss in ("dapo", "bnpo"):
         return [1.0 / max(sum(lengths), 1)] * len(lengths)
@@ -46,49 +44,40 @@ def policy_loss(
     advantages: Tensor,
     share: Tensor,
     rows: Tensor,
+    learning: Learning,
     *,
     old: Tensor | None = None,
-    level: Level = "token",
-    clip_low: float = 0.2,
-    clip_high: float = 0.28,
     weights: Tensor | None = None,
     reference: Tensor | None = None,
-    kl: float = 0.0,
 ) -> Loss:
     """The loss of some completions of a step.
 
     log_probs   one per token, with gradient; `rows` names the completion of each token
     advantages  one per completion; so is `share`, which `shares` computes
     old         log-probs under the policy that wrote the tokens; None: this policy, just now (ratio 1)
-    level       a ratio is a token's own, or the geometric mean over its completion
     weights     one per token, on the policy's part only; 0 leaves a token out
-    reference   log-probs under the reference, needed if `kl` is not 0 (the k3 estimator)
+    reference   log-probs under the reference, needed for a KL penalty (the k3 estimator)
     """
     log_ratio = log_probs - (log_probs.detach() if old is None else old)
-    if level == "sequence":
-        count = advantages.shape[0]
-        total = torch.zeros(count, dtype=log_ratio.dtype, device=log_ratio.device)
+    if learning.level == "sequence":  # the ratio is the geometric mean over its completion
+        total = log_ratio.new_zeros(advantages.shape[0])
         length = torch.zeros_like(total).index_add(0, rows, torch.ones_like(log_ratio))
         log_ratio = (total.index_add(0, rows, log_ratio) / length.clamp(min=1.0))[rows]
     ratio = torch.exp(log_ratio)
     advantage = advantages[rows]
     free = ratio * advantage
-    bounded = torch.clamp(ratio, 1 - clip_low, 1 + clip_high) * advantage
+    bounded = torch.clamp(ratio, 1 - learning.clip_low, 1 + learning.clip_high) * advantage
     losses = -torch.min(free, bounded)
     if weights is not None:
         losses = losses * weights
     divergence = 0.0
-    if kl != 0.0:
+    if learning.kl != 0.0:
         if reference is None:
             raise ValueError("a KL penalty needs the log-probs of a reference")
         difference = reference - log_probs
         penalty = torch.exp(difference) - difference - 1
         if weights is not None:
             penalty = penalty * (weights > 0)
-        losses = losses + kl * penalty
+        losses = losses + learning.kl * penalty
         divergence = float(penalty.detach().sum())
-    return Loss(
-        value=(losses * share[rows]).sum(),
-        clipped=float((bounded < free).sum()),
-        divergence=divergence,
-    )
+    return Loss((losses * share[rows]).sum(), float((bounded < free).sum()), divergence)

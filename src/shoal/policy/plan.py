@@ -1,8 +1,7 @@
 """The work of a step: its completions, their weights and the micro-batches.
 
 Weights are settled over all groups of the step. Completions that cannot change the gradient (advantage 0
-without a KL penalty, foreign ones that the estimator leaves out) are not computed, but count in the
-normalisation.
+without a KL penalty, foreign ones that the estimator leaves out) only count in the normalisation.
 """
 
 from __future__ import annotations
@@ -37,8 +36,6 @@ class Part:
 
 @dataclass(slots=True)
 class Work:
-    """One prompt and the completions of it to compute."""
-
     prompt: list[int]
     parts: list[Part] = field(default_factory=list)
 
@@ -65,7 +62,7 @@ def plan(groups: Sequence[LearningGroup], encoding: Encoding, learning: Learning
     lengths: list[int] = []
     chosen: list[tuple[Work, LearningGroup, int, list[int], int]] = []
     for group in groups:
-        _check(group)
+        group.check()
         work = Work(encoding.prompt(group.question))
         works.append(work)
         for place, completion in enumerate(group.completions):
@@ -76,10 +73,8 @@ def plan(groups: Sequence[LearningGroup], encoding: Encoding, learning: Learning
                 dropped += 1
                 continue
             if not fits:
-                raise TrainError(
-                    f"prompt and completion have {len(work.prompt) + len(ids)} tokens and the model has room "
-                    f"for {room}: lower max_new_tokens or ask shorter questions"
-                )
+                found = f"prompt and completion have {len(work.prompt) + len(ids)} tokens, more than {room}"
+                raise TrainError(f"{found}: lower max_new_tokens or ask shorter questions")
             chosen.append((work, group, place, ids, len(lengths)))
             lengths.append(len(ids))
     weight = shares(lengths, learning.loss, learning.constant_length)
@@ -116,12 +111,3 @@ def _split(work: Work) -> list[Work]:
         pieces[-1].parts.append(part)
         room -= len(part.ids)
     return pieces
-
-
-def _check(group: LearningGroup) -> None:
-    if len(group.completions) != len(group.advantages):
-        raise TrainError(
-            f"a group has {len(group.completions)} completions and {len(group.advantages)} advantages"
-        )
-    if not all(map(math.isfinite, group.advantages)):
-        raise TrainError("a group has an advantage that is not a finite number: check its rewards")

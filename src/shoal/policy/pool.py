@@ -2,8 +2,7 @@
 
 Groups are verified when they are drawn, so a flood costs places in a queue and no more. When the pool is
 full, the oldest group of the author that holds most goes first, by the author's own order and never by
-arrival. A group leaves when it was used, when it turned out to be useless, or when it is stale, counted in
-the reader's own steps.
+arrival. A group leaves when it was used, is useless, or is stale, counted in the reader's own steps.
 """
 
 from __future__ import annotations
@@ -22,9 +21,8 @@ Order = tuple[str, int, int, int]
 
 
 class Pooled(msgspec.Struct, Generic[Item]):
-    """A foreign group in the pool. `order` begins with its author. An author gets one group for each `task`;
-    groups of one `topic` count as the same kind. `step`: when it came, in steps of this node. `rewards` are
-    set once it was verified."""
+    """A foreign group that came at this node's `step`. An author gets one group for each `task`; groups of
+    one `topic` count as the same kind. `rewards` are set once it was verified."""
 
     order: Order
     task: str
@@ -56,17 +54,14 @@ class PoolSnapshot(msgspec.Struct, Generic[Item]):
 
 
 class Pool(Generic[Item]):
-    """The groups of others."""
-
     def __init__(self, limits: PoolLimits, snapshot: PoolSnapshot[Item] | None = None) -> None:
         self.limits = limits
         self._groups: dict[Order, Pooled[Item]] = {}
         self._taken: dict[tuple[str, str], None] = {}
         self._bytes = 0
         if snapshot is not None:
-            for group in snapshot.groups:
-                self._groups[group.order] = group
-                self._bytes += group.size
+            self._groups = {group.order: group for group in snapshot.groups}
+            self._bytes = sum(group.size for group in snapshot.groups)
             self._taken = dict.fromkeys(snapshot.taken)
 
     def __len__(self) -> int:

@@ -19,7 +19,6 @@ SYSTEM = "Solve the task. Give the final answer between <answer> and </answer>, 
 
 
 def rendering(name: str, tokenizer: Any, examples: Sequence[tuple[str, str]] = ()) -> Render:
-    """The rendering of a name; ConfigError if there is none."""
     if name == "plain":
         return plain
     if name == "chat":
@@ -30,7 +29,6 @@ def rendering(name: str, tokenizer: Any, examples: Sequence[tuple[str, str]] = (
 
 
 def plain(question: str) -> str:
-    """The question and the end of its line."""
     return f"{question}\n"
 
 
@@ -42,7 +40,7 @@ def few_shot(examples: Sequence[tuple[str, str]]) -> Render:
     return lambda question: f"{head}Question: {question}\nAnswer:"
 
 
-def chat(tokenizer: Any, system: str = SYSTEM) -> Render:
+def chat(tokenizer: Any) -> Render:
     """The model's own chat template, with a system prompt."""
     if not getattr(tokenizer, "chat_template", None):
         raise ConfigError("this model has no chat template: choose the rendering plain or few-shot")
@@ -52,10 +50,10 @@ def chat(tokenizer: Any, system: str = SYSTEM) -> Render:
         return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
 
     try:
-        render(("system", system), ("user", "?"))
+        render(("system", SYSTEM), ("user", "?"))
     except Exception:  # templates raise errors of their own where they know no system prompt
-        return lambda question: render(("user", f"{system}\n\n{question}"))
-    return lambda question: render(("system", system), ("user", question))
+        return lambda question: render(("user", f"{SYSTEM}\n\n{question}"))
+    return lambda question: render(("system", SYSTEM), ("user", question))
 
 
 class Encoding:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 BLOCK = 128
+Prompts = Sequence[Sequence[int]]
 
 
 @dataclass(slots=True)
@@ -57,15 +58,16 @@ class Drawer:
         of a large vocabulary would cost as much as the layers of a small model. Sums over blocks first, and
         then over one block, keep the work small and the sums exact."""
         rows, tokens = logits.shape
-        weights = self._room(logits)
+        if self._weights is None or self._weights.shape[0] < rows:
+            # In whole blocks; places beyond the vocabulary stay 0.
+            self._weights = logits.new_zeros(rows, -(-tokens // BLOCK) * BLOCK)
+        weights = self._weights[:rows]
         torch.sub(logits, logits.amax(-1, keepdim=True), out=weights[:, :tokens])
         weights[:, :tokens].exp_()
         blocks = weights.view(rows, -1, BLOCK)
         sums = blocks.sum(-1).to(self._exact).cumsum(-1)
-        point = (
-            torch.rand(rows, 1, generator=self._generator, dtype=self._exact, device=logits.device)
-            * sums[:, -1:]
-        )
+        random = torch.rand(rows, 1, generator=self._generator, dtype=self._exact, device=logits.device)
+        point = random * sums[:, -1:]
         block = torch.searchsorted(sums, point, right=True).clamp_(max=sums.shape[1] - 1)
         end = sums.gather(1, block)
         start = sums.gather(1, (block - 1).clamp(min=0)).masked_fill(block == 0, 0.0)
@@ -74,13 +76,6 @@ class Drawer:
         point = (point - start) / (end - start) * inside[:, -1:]
         place = torch.searchsorted(inside, point, right=True)
         return (block * BLOCK + place)[:, 0].clamp_(max=tokens - 1)
-
-    def _room(self, logits: Tensor) -> Tensor:
-        """Space for the weights of all tokens, in whole blocks; places beyond the vocabulary stay 0."""
-        rows, tokens = logits.shape
-        if self._weights is None or self._weights.shape[0] < rows:
-            self._weights = logits.new_zeros(rows, -(-tokens // BLOCK) * BLOCK)
-        return self._weights[:rows]
 
 
 def keep(rows: list[Drawn], ids: Tensor, log_probs: Tensor | None, ends: frozenset[int]) -> list[int]:
@@ -108,27 +103,20 @@ class PlainSampler:
         self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
         self._takes_positions = "position_ids" in accepted
 
-    def sample(
-        self, prompts: Sequence[Sequence[int]], group: int, max_new_tokens: int, drawer: Drawer
-    ) -> list[list[Drawn]]:
+    @torch.inference_mode()
+    def sample(self, prompts: Prompts, group: int, max_new_tokens: int, drawer: Drawer) -> list[list[Drawn]]:
         """`group` completions of each prompt, of at most `max_new_tokens` tokens with the end token."""
         by_length: dict[int, list[int]] = defaultdict(list)
         for place, prompt in enumerate(prompts):
             by_length[len(prompt)].append(place)
-        found: list[list[Drawn]] = [[] for _ in prompts]
-        with torch.inference_mode():
-            for places in by_length.values():
-                rows = self._same_length([prompts[place] for place in places], group, max_new_tokens, drawer)
-                for index, place in enumerate(places):
-                    found[place] = rows[index * group : (index + 1) * group]
+        found = [[Drawn() for _ in range(group)] for _ in prompts]
+        for places in by_length.values():
+            rows = [row for place in places for row in found[place]]
+            self._same_length([prompts[place] for place in places], rows, max_new_tokens, drawer)
         return found
 
-    def _same_length(
-        self, prompts: Sequence[Sequence[int]], group: int, max_new_tokens: int, drawer: Drawer
-    ) -> list[Drawn]:
-        device = next(self._model.parameters()).device
-        everyone = [Drawn() for _ in range(len(prompts) * group)]
-        rows = everyone
+    def _same_length(self, prompts: Prompts, rows: list[Drawn], max_new_tokens: int, drawer: Drawer) -> None:
+        device, group = next(self._model.parameters()).device, len(rows) // len(prompts)
         tokens = torch.tensor(prompts, device=device)
         output = self._model(input_ids=tokens, use_cache=True, **self._last_only)
         cache = getattr(output, "past_key_values", None)
@@ -142,7 +130,7 @@ class PlainSampler:
             drawn, log_probs = drawer.draw(logits.clone())
             going = keep(rows, drawn, log_probs, self._ends)
             if not going or step + 1 == max_new_tokens:
-                break
+                return
             tokens = torch.cat([tokens, drawn[:, None]], 1)
             if len(going) < len(rows):
                 rows = [rows[place] for place in going]
@@ -159,4 +147,3 @@ class PlainSampler:
                 where["position_ids"] = torch.full((len(rows), 1), tokens.shape[1] - 1, device=device)
             output = self._model(input_ids=tokens[:, -1:], past_key_values=cache, use_cache=True, **where)
             logits = output.logits[:, -1]
-        return everyone

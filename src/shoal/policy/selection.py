@@ -21,7 +21,8 @@ from shoal.policy.advantage import is_informative
 from shoal.policy.pool import Item, Pooled
 
 Rewards = tuple[float, ...]
-Walk = Generator[Sequence[Pooled[Item]], Sequence[Rewards | None], list[Pooled[Item]]]
+Groups = Sequence[Pooled[Item]]
+Walk = Generator[Groups[Item], Sequence[Rewards | None], list[Pooled[Item]]]
 Selection = Literal["published", "best", "freshest", "author-quota", "near-half", "novel"]
 
 
@@ -73,12 +74,11 @@ def adapt(external: int, total: int, own_share: float | None, foreign_share: flo
     return min(max(external, 1), total - 1)
 
 
-def _first_informative(groups: Sequence[Pooled[Item]], wanted: int, budget: int) -> Walk[Item]:
+def _first_informative(groups: Groups[Item], wanted: int, budget: int) -> Walk[Item]:
     """The first `wanted` informative groups. In random order that is a uniform draw from all of them."""
     chosen: list[Pooled[Item]] = []
-    left = (
-        group for group in _affordable(groups, budget) if group.rewards is None or _is_useful(group.rewards)
-    )
+    affordable = _affordable(groups, budget)
+    left = (group for group in affordable if group.rewards is None or _is_useful(group.rewards))
     # As many at once as are still wanted: whatever the rewards of the first, all of them are needed.
     while some := list(islice(left, wanted - len(chosen))):
         rewards = yield from _rewards(some)
@@ -86,9 +86,7 @@ def _first_informative(groups: Sequence[Pooled[Item]], wanted: int, budget: int)
     return chosen
 
 
-def _rank(
-    groups: Sequence[Pooled[Item]], wanted: int, budget: int, badness: Callable[[Rewards], float]
-) -> Walk[Item]:
+def _rank(groups: Groups[Item], wanted: int, budget: int, badness: Callable[[Rewards], float]) -> Walk[Item]:
     """Verifies as many groups as the budget allows and takes the best of all verified ones."""
     some = list(_affordable(groups, budget))
     rewards = yield from _rewards(some)
@@ -110,8 +108,8 @@ def _affordable(groups: Iterable[Pooled[Item]], budget: int) -> Iterator[Pooled[
 
 
 def _rewards(
-    groups: Sequence[Pooled[Item]],
-) -> Generator[Sequence[Pooled[Item]], Sequence[Rewards | None], list[Rewards | None]]:
+    groups: Groups[Item],
+) -> Generator[Groups[Item], Sequence[Rewards | None], list[Rewards | None]]:
     """The rewards of each group; unknown ones are asked for."""
     known = [group.rewards for group in groups]
     unknown = [group for group in groups if group.rewards is None]
@@ -123,7 +121,7 @@ def _is_useful(rewards: Rewards | None) -> bool:
     return rewards is not None and is_informative(rewards)
 
 
-def _deal_by_author(groups: Sequence[Pooled[Item]]) -> list[Pooled[Item]]:
+def _deal_by_author(groups: Groups[Item]) -> list[Pooled[Item]]:
     """The first group of each author, then the second of each …: more groups give nobody more turns."""
     turn: Counter[str] = Counter()
     dealt = []

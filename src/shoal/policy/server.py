@@ -1,9 +1,8 @@
 """A policy whose samples come from a server, such as vLLM on a GPU, while it learns here.
 
-The server speaks OpenAI's completions protocol and must hold the same model. With adapters (`lora`) the
-server gets them after every step, as vLLM's `load_lora_adapter` takes them
-(VLLM_ALLOW_RUNTIME_LORA_UPDATING=1). Without adapters the server keeps the weights it was started with, and
-the samples grow stale; `refresh=off` asks for that.
+The server speaks OpenAI's completions protocol and must hold the same model. It gets adapters (`lora`) after
+every step, as vLLM's `load_lora_adapter` takes them (VLLM_ALLOW_RUNTIME_LORA_UPDATING=1). With `refresh=off`
+it keeps the weights that it was started with, and the samples grow stale.
 
 Unproven with a real server: the tests check the protocol against a server of their own.
 """
@@ -20,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import ConfigError, ModelServerError
-from shoal.policy.base import Learning, LearningGroup, Learnt, Sampled, Sampling
+from shoal.models.remote import quote
+from shoal.policy.base import Completions, Learning, LearningGroup, Learnt, Sampled, Sampling
 from shoal.policy.language_model import LanguageModelPolicy
 
 SECONDS = 600.0
@@ -38,9 +38,7 @@ class CompletionServer:
         self._url = url.rstrip("/")
         self.model = model
 
-    def complete(
-        self, prompt: list[int], count: int, sampling: Sampling, seed: int
-    ) -> list[tuple[str, bool]]:
+    def write(self, prompt: list[int], count: int, sampling: Sampling, seed: int) -> list[tuple[str, bool]]:
         """Texts for a prompt of token ids, each with whether the model ended it by itself."""
         asked = {
             "model": self.model,
@@ -73,7 +71,8 @@ class CompletionServer:
             with urllib.request.urlopen(request, timeout=SECONDS) as response:
                 body = response.read(MOST_RESPONSE + 1)
         except urllib.error.HTTPError as error:
-            raise ModelServerError(f"{self._url}{path} answered {error.code}: {_line(error)}") from None
+            said = quote(error.read(2000).decode("utf-8", "replace"))
+            raise ModelServerError(f"{self._url}{path} answered {error.code}: {said}") from None
         except (OSError, http.client.HTTPException) as error:
             raise ModelServerError(f"{self._url}{path} cannot be reached: {error}") from None
         if len(body) > MOST_RESPONSE:
@@ -85,36 +84,22 @@ class CompletionServer:
 
 
 class ServedPolicy:
-    """A language model that learns here and is sampled there."""
-
     def __init__(self, inner: LanguageModelPolicy, server: CompletionServer, adapters: Path | None) -> None:
+        self.model, self.tokenizer = inner.model, inner.tokenizer
         self._inner = inner
         self._server = server
         self._adapters = adapters
         self._steps = 0
 
-    @property
-    def model(self) -> str:
-        return self._inner.model
-
-    @property
-    def tokenizer(self) -> str:
-        return self._inner.tokenizer
-
-    def sample(
-        self, questions: Sequence[str], group: int, sampling: Sampling, seed: int, *, log_probs: bool = False
-    ) -> list[list[Sampled]]:
+    def sample(self, questions: Sequence[str], group: int, sampling: Sampling, seed: int) -> Completions:
         """The server's texts. Their tokens are not known: texts are encoded here, without log-probs."""
-        encode = self._inner.encoding
-        return [
-            [
-                Sampled(text, finished, tuple(encode.completion(text, finished)))
-                for text, finished in self._server.complete(
-                    encode.prompt(question), group, sampling, seed + place
-                )
-            ]
-            for place, question in enumerate(questions)
-        ]
+        encode, found = self._inner.encoding, []
+        for place, question in enumerate(questions):
+            pairs = self._server.write(encode.prompt(question), group, sampling, seed + place)
+            found.append(
+                [Sampled(text, ended, tuple(encode.completion(text, ended))) for text, ended in pairs]
+            )
+        return found
 
     def learn(self, groups: Sequence[LearningGroup], learning: Learning, temperature: float) -> Learnt:
         learnt = self._inner.learn(groups, learning, temperature)
@@ -134,7 +119,3 @@ class ServedPolicy:
     def restore(self, folder: Path) -> None:
         self._inner.restore(folder)
         self._hand_over()
-
-
-def _line(error: urllib.error.HTTPError) -> str:
-    return " ".join(error.read(2000).decode("utf-8", "replace").split())[:200]

@@ -49,13 +49,12 @@ def open_policy(
         return policy
     _check_options(options, spec)
     server = CompletionServer(options["server"], options.get("name", name))
-    adapters = Path(tempfile.mkdtemp(prefix="shoal-adapters-")) if _refreshes(options) else None
+    adapters = Path(tempfile.mkdtemp(prefix="shoal-adapters-")) if options.get("refresh") != "off" else None
     return ServedPolicy(policy, server, adapters)
 
 
 def check_policy(spec: str) -> None:
-    """Raises the ConfigError of `open_policy` as far as it can be known without loading or making
-    anything."""
+    """Raises the ConfigError of `open_policy`, as far as it is known without loading or making anything."""
     scheme, name, options = parse_policy(spec)
     _check_options(options, spec)
     if scheme == "table":
@@ -67,8 +66,7 @@ def check_policy(spec: str) -> None:
 
 
 def folder_to_make(spec: str) -> Path | None:
-    """The folder of a model that is made on first use; None if nothing has to be made, or if the spec names
-    no policy."""
+    """The folder of a model that is made on first use; None if there is none to make, or no such policy."""
     try:
         scheme, name, _ = parse_policy(spec)
     except ConfigError:
@@ -114,15 +112,9 @@ def _import_torch(spec: str) -> None:
 
 def _check_options(options: dict[str, str], spec: str) -> None:
     rank = _rank(options, spec)
-    if "server" in options and _refreshes(options) and rank == 0:
-        raise ConfigError(
-            f"{spec!r}: a server takes over adapters only: add &lora=8, or &refresh=off to sample from the "
-            "weights that it was started with"
-        )
-
-
-def _refreshes(options: dict[str, str]) -> bool:
-    return options.get("refresh", "on") != "off"
+    if "server" in options and options.get("refresh") != "off" and rank == 0:
+        remedy = "add &lora=8, or &refresh=off to keep the weights that it was started with"
+        raise ConfigError(f"{spec!r}: a server takes over adapters only: {remedy}")
 
 
 def _rank(options: dict[str, str], spec: str) -> int:

@@ -1,13 +1,11 @@
 """A policy without a network: a table of answers with a score for each feature of a question.
 
 A log-linear model. The features of a question are its words and itself, hashed into a fixed number of
-buckets, and a bucket that all questions share; an answer's logit is the sum of its scores over them. That is
-enough to learn an answer by heart, to prefer some answers everywhere, and to add small numbers. Learning is
-plain gradient ascent on the policy gradient, without an optimiser to save.
+buckets, and a bucket that all questions share; an answer's logit is the sum of its scores over them. That
+suffices to learn an answer by heart, to prefer some answers, and to add small numbers.
 
-Guarantees: the same table, seed and questions give the same texts. Whatever others send, a table holds at
-most MOST_ANSWERS answers of at most MOST_CHARACTERS characters (below 100 KB). One step of a node takes well
-under a millisecond, so a thousand nodes fit into one process.
+Guarantees: the same table, seed and questions give the same texts. A table holds at most MOST_ANSWERS answers
+of MOST_CHARACTERS characters (below 100 KB), whatever others send. One step takes less than a millisecond.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ConfigError, RunError, TrainError
 from shoal.files import replace_whole
-from shoal.policy.base import Learning, LearningGroup, Learnt, Sampled, Sampling
+from shoal.policy.base import Completions, Learning, LearningGroup, Learnt, Sampled, Sampling
 
 BUCKETS = 80
 MOST_ANSWERS = 192
@@ -35,20 +33,22 @@ MOST_QUESTION = 1024
 STEP = 5_000.0
 """The step is STEP times the learning rate, so that the learning rates of networks suit a table too."""
 FILE = "table.json"
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""A character that cannot be saved."""
 
 Scores = NDArray[np.float32]
-
-
-def _numbers(start: int, stop: int, stride: int = 1) -> tuple[str, ...]:
-    return tuple(str(number) for number in range(start, stop, stride))
+Numbers = NDArray[np.float64]
+Places = NDArray[np.intp]
+Part = tuple[Places, Places, Numbers, Numbers]
+"""Features, answers, advantages and log-probs before the step."""
 
 
 CANDIDATES: dict[str, tuple[str, ...]] = {
-    "small": _numbers(0, 20),
-    "even": _numbers(0, 60, 2),
-    "odd": _numbers(1, 60, 2),
-    "wide": _numbers(0, 100),
-    "words": ("yes", "no", "true", "false", "left", "right", *_numbers(0, 10)),
+    "small": tuple(map(str, range(20))),
+    "even": tuple(map(str, range(0, 60, 2))),
+    "odd": tuple(map(str, range(1, 60, 2))),
+    "wide": tuple(map(str, range(100))),
+    "words": ("yes", "no", "true", "false", "left", "right", *map(str, range(10))),
 }
 """The answers that a table of this name can write before it has learnt others from the swarm."""
 DEFAULT = "small"
@@ -75,25 +75,13 @@ class TablePolicy:
             raise ConfigError(f"there is no policy table:{name}: choose one of {known}")
         self._name = name
         self.model = f"table:{name}"
-        self._answers = list(CANDIDATES[name])
-        self._index = {answer: index for index, answer in enumerate(self._answers)}
+        self.answers = list(CANDIDATES[name])
+        self._index = {answer: index for index, answer in enumerate(self.answers)}
         # Each name has its own hash, so that words which one table takes for the same differ in another.
         self._salt = zlib.crc32(name.encode())
-        self._scores: Scores = np.zeros((len(self._answers), BUCKETS), dtype=np.float32)
+        self._scores: Scores = np.zeros((len(self.answers), BUCKETS), dtype=np.float32)
 
-    @property
-    def answers(self) -> tuple[str, ...]:
-        """All answers that it can write."""
-        return tuple(self._answers)
-
-    def probabilities(self, question: str, temperature: float = 1.0) -> dict[str, float]:
-        """The probability of each answer."""
-        log_probs = self._log_probs(self._features(question), temperature)
-        return dict(zip(self._answers, np.exp(log_probs).tolist(), strict=True))
-
-    def sample(
-        self, questions: Sequence[str], group: int, sampling: Sampling, seed: int, *, log_probs: bool = False
-    ) -> list[list[Sampled]]:
+    def sample(self, questions: Sequence[str], group: int, sampling: Sampling, seed: int) -> Completions:
         draws = np.random.default_rng(seed).random((len(questions), group))
         groups = []
         for question, draw in zip(questions, draws, strict=True):
@@ -105,8 +93,8 @@ class TablePolicy:
                 places = np.searchsorted(total, draw * total[-1], "right")
                 # Rounding can leave the last sum below the draw: then the last answer is meant.
                 chosen = np.minimum(places, len(total) - 1).tolist()
-            known = [(min(0.0, one),) for one in scored.tolist()] if log_probs else [()] * len(scored)
-            groups.append([Sampled(self._answers[index], True, (index,), known[index]) for index in chosen])
+            known = [(min(0.0, one),) if sampling.log_probs else () for one in scored.tolist()]
+            groups.append([Sampled(self.answers[index], True, (index,), known[index]) for index in chosen])
         return groups
 
     def learn(self, groups: Sequence[LearningGroup], learning: Learning, temperature: float) -> Learnt:
@@ -115,38 +103,33 @@ class TablePolicy:
         temperature = temperature or 1.0
         tokens = sum(len(group.completions) for group in groups)
         for group in groups:
-            if len(group.advantages) != len(group.completions):
-                raise ValueError("a group needs one advantage per completion")
-            if not all(math.isfinite(advantage) for advantage in group.advantages):
-                raise TrainError("an advantage is not finite: nothing was learnt")
-        before = (self._answers.copy(), self._index.copy(), self._scores)
+            group.check()
+        before = (self.answers.copy(), self._index.copy(), self._scores)
         # All new answers first: the index of an answer must not change once it is in the batch.
         for group in groups:
-            self._add(
-                completion.text
-                for completion, advantage in zip(group.completions, group.advantages, strict=True)
-                if advantage > 0
-            )
+            pairs = zip(group.completions, group.advantages, strict=True)
+            self._add(completion.text for completion, advantage in pairs if advantage > 0)
         dropped = 0
-        batch: list[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]] = []
+        batch: list[Part] = []
         for group in groups:
             if not any(group.advantages):
                 continue
             features = self._features(group.question)
-            chosen, advantages = self._usable(group, features, learning, temperature)
-            dropped += len(group.completions) - len(chosen)
-            if chosen:
-                batch.append((features, np.array(chosen, dtype=np.intp), np.array(advantages)))
+            old = self._log_probs(features, temperature)
+            usable = self._usable(group, old, learning)
+            dropped += len(group.completions) - len(usable)
+            if usable:
+                chosen = np.array([index for index, _ in usable], dtype=np.intp)
+                batch.append((features, chosen, np.array([one for _, one in usable]), old[chosen]))
         if not batch:
             return Learnt(0.0, 0.0, tokens - dropped, dropped)
-        old = [self._log_probs(features, temperature)[chosen] for features, chosen, _ in batch]
         loss = norm = 0.0
         for step in range(max(1, learning.inner_steps)):
             with np.errstate(over="ignore", invalid="ignore"):
-                this_loss, gradient = self._gradient(batch, old, learning, temperature, tokens)
+                this_loss, gradient = self._gradient(batch, learning, temperature, tokens)
                 this_norm = float(np.sqrt(np.vdot(gradient, gradient)))
             if not (math.isfinite(this_loss) and math.isfinite(this_norm)):
-                self._answers, self._index, self._scores = before
+                self.answers, self._index, self._scores = before
                 raise TrainError("the gradient of a table is not finite: nothing was learnt")
             if step == 0:
                 loss, norm = this_loss, this_norm
@@ -156,7 +139,7 @@ class TablePolicy:
         return Learnt(loss, norm, tokens - dropped, dropped)
 
     def save(self, folder: Path) -> None:
-        saved = SavedTable(self.model, self._answers, self._scores.astype("<f4").tobytes())
+        saved = SavedTable(self.model, self.answers, self._scores.astype("<f4").tobytes())
         replace_whole(folder / FILE, msgspec.json.encode(saved))
 
     def restore(self, folder: Path) -> None:
@@ -174,12 +157,12 @@ class TablePolicy:
             or len(saved.scores) != 4 * BUCKETS * len(saved.answers)
         ):
             raise RunError(f"{path} does not fit {self.model}: start anew without it")
-        self._answers = list(saved.answers)
-        self._index = {answer: index for index, answer in enumerate(self._answers)}
+        self.answers = list(saved.answers)
+        self._index = {answer: index for index, answer in enumerate(self.answers)}
         scores = np.frombuffer(saved.scores, dtype="<f4").astype(np.float32)
-        self._scores = scores.reshape(len(self._answers), BUCKETS)
+        self._scores = scores.reshape(len(self.answers), BUCKETS)
 
-    def _features(self, question: str) -> NDArray[np.intp]:
+    def _features(self, question: str) -> Places:
         """All questions share bucket 0. A word that occurs twice counts twice. The question as a whole is one
         more word, so that its answer can be learnt by heart."""
         question = question[:MOST_QUESTION]
@@ -187,16 +170,13 @@ class TablePolicy:
         hashes = [zlib.crc32(word.encode("utf-8", "surrogatepass"), self._salt) for word in words]
         return np.array([0, *(1 + number % (BUCKETS - 1) for number in hashes)], dtype=np.intp)
 
-    def _log_probs(self, features: NDArray[np.intp], temperature: float) -> NDArray[np.float64]:
+    def _log_probs(self, features: Places, temperature: float) -> Numbers:
         logits = self._scores[:, features].sum(axis=1, dtype=np.float64) / (temperature or 1.0)
         logits -= logits.max()
         return np.asarray(logits - math.log(float(np.exp(logits).sum())))
 
-    def _usable(
-        self, group: LearningGroup, features: NDArray[np.intp], learning: Learning, temperature: float
-    ) -> tuple[list[int], list[float]]:
-        """The answers to learn from, by index, with their advantages. An answer that the table cannot write
-        cannot become less likely."""
+    def _usable(self, group: LearningGroup, before: Numbers, learning: Learning) -> list[tuple[int, float]]:
+        """The answers to learn from, by index, with their advantages: those that the table can write."""
         pairs = [
             (self._index[completion.text], advantage)
             for completion, advantage in zip(group.completions, group.advantages, strict=True)
@@ -206,42 +186,36 @@ class TablePolicy:
             pairs = [(index, advantage) for index, advantage in pairs if advantage > 0]
         elif group.foreign and learning.foreign in ("band", "truncated"):
             # Without a tokenizer there are no importance weights: "truncated" is "band".
-            log_probs = self._log_probs(features, temperature)
-            pairs = [(index, advantage) for index, advantage in pairs if log_probs[index] >= learning.band]
-        return [index for index, _ in pairs], [advantage for _, advantage in pairs]
+            pairs = [(index, advantage) for index, advantage in pairs if before[index] >= learning.band]
+        return pairs
 
     def _add(self, texts: Iterable[str]) -> None:
         """Takes in new answers; in a full table they replace the learnt ones with the lowest scores."""
         for text in texts:
-            if text in self._index or len(text) > MOST_CHARACTERS or not _encodable(text):
+            if text in self._index or len(text) > MOST_CHARACTERS or SURROGATE.search(text):
                 continue
             # A new answer is as likely as the average one.
             scores = self._scores.mean(axis=0, keepdims=True)
-            if len(self._answers) < MOST_ANSWERS:
-                self._index[text] = len(self._answers)
-                self._answers.append(text)
+            if len(self.answers) < MOST_ANSWERS:
+                self._index[text] = len(self.answers)
+                self.answers.append(text)
                 self._scores = np.concatenate([self._scores, scores])
                 continue
             initial = len(CANDIDATES[self._name])
             worst = initial + int(self._scores[initial:, 0].argmin())
-            del self._index[self._answers[worst]]
+            del self._index[self.answers[worst]]
             self._index[text] = worst
-            self._answers[worst] = text
+            self.answers[worst] = text
             self._scores = self._scores.copy()
             self._scores[worst] = scores
 
     def _gradient(
-        self,
-        batch: Sequence[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]],
-        old: Sequence[NDArray[np.float64]],
-        learning: Learning,
-        temperature: float,
-        tokens: int,
+        self, batch: list[Part], learning: Learning, temperature: float, tokens: int
     ) -> tuple[float, Scores]:
         """The clipped loss, as in TRL, and the direction that lowers it."""
         gradient = np.zeros_like(self._scores)
         loss = 0.0
-        for (features, chosen, advantages), before in zip(batch, old, strict=True):
+        for features, chosen, advantages, before in batch:
             log_probs = self._log_probs(features, temperature)
             ratio = np.exp(log_probs[chosen] - before)
             free = ratio * advantages
@@ -254,11 +228,3 @@ class TablePolicy:
             for feature in features:
                 gradient[:, feature] += direction
         return loss / tokens, gradient
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

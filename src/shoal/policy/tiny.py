@@ -1,19 +1,18 @@
 """Policies that come with the package: language models of about a million parameters, made on first use.
 
-`tiny:llama`, `tiny:gpt2` and `tiny:qwen` have different architectures, sizes and tokenizers, so a swarm of
-different models runs on any computer, without a download. They are trained for some seconds on the builtin
-tasks (lessons.py) and then kept in the user's cache as plain model folders.
+`tiny:llama`, `tiny:gpt2` and `tiny:qwen` have different architectures, sizes and tokenizers. They are trained
+for some seconds on the builtin tasks (lessons.py) and kept in the user's cache as plain model folders.
 
-Guarantees: a folder appears whole or not at all, and its name holds a digest of everything that it is made
-of, so a changed recipe is made anew. Every text can be encoded and comes back as it was, because characters
-outside a vocabulary are spelt in bytes. The text of a stranger never turns into the end token or the padding
-token.
+Guarantees: a folder appears whole or not at all, and its name holds a digest of its recipe. Every text can be
+encoded and comes back as it was: characters outside a vocabulary are spelt in bytes. A stranger's text never
+turns into the end token or the padding token.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,9 +39,8 @@ LESSONS = (Lesson("sums", weight=5), Lesson("compare"), Lesson("reverse"), Lesso
 
 
 class Recipe(msgspec.Struct, frozen=True):
-    """Everything that a tiny policy is made of. `shape` are settings of the architecture's configuration;
-    weights start wider than in large models (from 1 to 2 over the root of the width), or they learn half as
-    fast."""
+    """Everything that a tiny policy is made of. `shape` configures the architecture; weights start wider than
+    in large models (from 1 to 2 over the root of the width), or they learn half as fast."""
 
     architecture: str
     shape: dict[str, float | bool]
@@ -101,7 +99,6 @@ def tiny_path(name: str) -> Path:
 
 
 def check_tiny(name: str) -> None:
-    """ConfigError if there is no such policy."""
     if name not in RECIPES:
         known = ", ".join(f"tiny:{known}" for known in sorted(RECIPES))
         raise ConfigError(f"there is no policy tiny:{name}: choose one of {known}")
@@ -165,19 +162,24 @@ def _digest(recipe: Recipe) -> str:
     return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()[:16]
 
 
-def byte_pairs(texts: Sequence[str], vocabulary: int) -> Tokenizer:
-    """Byte-level BPE in which numbers may become single tokens, as in GPT-2 and Llama 3."""
-    from tokenizers import pre_tokenizers
+def byte_pairs(texts: Sequence[str], vocabulary: int, by_digit: bool = False) -> Tokenizer:
+    """Byte-level BPE. Numbers may become single tokens (GPT-2, Llama 3), or digits stand alone (Qwen)."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-    return _train(texts, vocabulary, pre_tokenizers.ByteLevel(add_prefix_space=False))
-
-
-def byte_pairs_by_digit(texts: Sequence[str], vocabulary: int) -> Tokenizer:
-    """Byte-level BPE in which every digit stands alone, as in Qwen."""
-    from tokenizers import pre_tokenizers
-
-    parts = [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
-    return _train(texts, vocabulary, pre_tokenizers.Sequence(parts))
+    tokenizer = Tokenizer(models.BPE())
+    cut: PreTokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    if by_digit:
+        cut = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), cut])
+    tokenizer.pre_tokenizer = cut
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=[PAD, END],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
 
 
 def characters(texts: Sequence[str], vocabulary: int) -> Tokenizer:
@@ -195,7 +197,7 @@ def characters(texts: Sequence[str], vocabulary: int) -> Tokenizer:
 
 KINDS: dict[str, Callable[[Sequence[str], int], Tokenizer]] = {
     "byte pairs": byte_pairs,
-    "byte pairs by digit": byte_pairs_by_digit,
+    "byte pairs by digit": partial(byte_pairs, by_digit=True),
     "characters": characters,
 }
 
@@ -214,19 +216,3 @@ def make_tokenizer(kind: str, texts: Sequence[str], vocabulary: int) -> Any:
         # The end token's name in a stranger's text becomes its letters, not the token.
         split_special_tokens=True,
     )
-
-
-def _train(texts: Sequence[str], vocabulary: int, cut: PreTokenizer) -> Tokenizer:
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = cut
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocabulary,
-        special_tokens=[PAD, END],
-        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(texts, trainer)
-    return tokenizer

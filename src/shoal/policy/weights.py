@@ -1,7 +1,6 @@
 """The weights of a causal language model for training: a folder, a GGUF file or a preset.
 
-Only local files are read and no code from them is executed. A GGUF file is unpacked once into the user's
-cache, as a plain model folder.
+Only local files are read and no code from them is executed. A GGUF file is unpacked once into the cache.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from shoal.errors import ConfigError
 from shoal.models.cache import cache_folder, made_whole, use
 from shoal.models.presets import PRESETS, file_digest
 from shoal.models.registry import check_model, local_settings
-from shoal.models.remote import import_package
+from shoal.models.remote import import_package, quote
 from shoal.models.specification import Spec
 
 CONVERSION = 1
@@ -75,8 +74,7 @@ def unpacked_preset(name: str) -> Path | None:
 def load(folder: Path, spec: str, *, device: str = "auto", lora: int = 0) -> Loaded:
     """The model in a folder, ready to sample and learn; `lora` above 0 trains adapters of that rank instead
     of the weights. ConfigError in one line says what is missing."""
-    torch = import_package("torch", "train", spec)
-    transformers = import_package("transformers", "train", spec)
+    torch, transformers = (import_package(name, "train", spec) for name in ("torch", "transformers"))
     if not (folder / "config.json").is_file():
         raise ConfigError(f"{folder} has no config.json: name a folder that save_pretrained wrote")
     chosen = _choose_device(torch, device, spec)
@@ -94,7 +92,7 @@ def load(folder: Path, spec: str, *, device: str = "auto", lora: int = 0) -> Loa
                 **LOCAL,
             )
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
-        problem = " ".join(str(error).split())[:200]
+        problem = quote(str(error))
         raise ConfigError(f"{folder} cannot be loaded as a causal language model ({problem})") from None
     lacking = sorted(map(str, info["missing_keys"])) + sorted(map(str, info["mismatched_keys"]))
     if lacking:
@@ -113,21 +111,13 @@ def load(folder: Path, spec: str, *, device: str = "auto", lora: int = 0) -> Loa
     return Loaded(folder, model, tokenizer, adapted, end, ends, begin, int(room or 1 << 30))
 
 
-def reload_plain(loaded: Loaded) -> Any:
-    """The weights as they are in the folder, frozen: the reference of a KL penalty."""
-    transformers = import_package("transformers", "train", str(loaded.folder))
-    return load_like(loaded.model, loaded.folder, transformers).requires_grad_(False)
-
-
-def load_like(model: Any, folder: Path, transformers: Any) -> Any:
+def load_like(model: Any, folder: Path) -> Any:
     """The weights in a folder, of the type and on the device of a model that is there already."""
-    there = next(model.parameters())
+    transformers = import_package("transformers", "train", str(folder))
+    there, attention = next(model.parameters()), model.config._attn_implementation
     with quiet():
         found = transformers.AutoModelForCausalLM.from_pretrained(
-            str(folder),
-            dtype=there.dtype,
-            attn_implementation=model.config._attn_implementation,
-            **LOCAL,
+            str(folder), dtype=there.dtype, attn_implementation=attention, **LOCAL
         )
     return found.to(there.device).eval()
 
@@ -156,10 +146,8 @@ def _is_causal(torch: Any, model: Any) -> bool:
     """Whether a later token changes nothing that was computed before it."""
     device = next(model.parameters()).device
     with torch.inference_mode():
-        one, other = (
-            model(input_ids=torch.tensor([[1, 2, last]], device=device)).logits[0, :2].float()
-            for last in (3, 4)
-        )
+        texts = [torch.tensor([[1, 2, last]], device=device) for last in (3, 4)]
+        one, other = (model(input_ids=text).logits[0, :2].float() for text in texts)
     most = 1e-5 if one.dtype == next(model.parameters()).dtype else 1e-2
     return bool((one - other).abs().max() <= most * one.abs().max())
 
@@ -185,11 +173,10 @@ def _ends(model: Any, tokenizer: Any, folder: Path) -> tuple[int, frozenset[int]
 
 
 def _adapt(model: Any, rank: int, spec: str) -> Any:
-    peft = import_package("peft", "train", spec)
+    peft, torch = (import_package(name, "train", spec) for name in ("peft", "torch"))
     settings = peft.LoraConfig(
         r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM"
     )
-    torch = import_package("torch", "train", spec)
     # Adapters start from random numbers; a fixed seed makes two openings of the same spec alike.
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -201,17 +188,15 @@ def _unpacked(name: str, digest: str) -> Path:
 
 
 def _unpack(file: Path, folder: Path, spec: str) -> None:
-    transformers = import_package("transformers", "train", spec)
-    import_package("gguf", "train", spec)
-    torch = import_package("torch", "train", spec)
+    needed = ("torch", "transformers", "gguf")
+    torch, transformers, _ = (import_package(name, "train", spec) for name in needed)
     source = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name, **LOCAL}
     try:
         with quiet():
             tokenizer = transformers.AutoTokenizer.from_pretrained(**source)
             quantised = transformers.AutoModelForCausalLM.from_pretrained(dtype=torch.float32, **source)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, NotImplementedError) as error:
-        problem = " ".join(str(error).split())[:200]
-        raise ConfigError(f"{file} cannot be unpacked for training ({problem})") from None
+        raise ConfigError(f"{file} cannot be unpacked for training ({quote(str(error))})") from None
     # transformers does not save weights whose config says that they are packed.
     config = quantised.config
     if hasattr(config, "quantization_config"):

@@ -1,7 +1,5 @@
-"""A verifier in a confined process, which is limited in time and replaced when it fails.
-
-A request that stops the worker is refused, and the next one meets a new worker. Replies are remembered, so
-the same question costs once; so are requests that stopped a worker.
+"""A verifier in a confined process, which is limited in time and replaced when it fails. A request that stops
+the worker is refused. Replies are remembered, and so are requests that stopped a worker.
 """
 
 from __future__ import annotations
@@ -59,9 +57,8 @@ class WorkerVerifier:
     """A `Verifier` whose families run in a confined process; confine/sandbox.py says what that covers.
 
     `files` are the paths of question files, by hash; `families` are own families as `module:Class`, imported
-    from `import_paths` (which the worker may read). `seconds` is the wall time of one request,
-    `answer_seconds` the processor time of one answer: one that takes half as much again is wrong. Several
-    threads can use it, one at a time.
+    from `import_paths`. `seconds` is the wall time of one request, `answer_seconds` the processor time of one
+    answer: one that takes half as much again is wrong. Threads take turns.
     """
 
     def __init__(
@@ -108,12 +105,6 @@ class WorkerVerifier:
         with self._lock:
             return self._running().coverage
 
-    @property
-    def process_id(self) -> int:
-        """The process id of the present worker."""
-        with self._lock:
-            return self._running().process_id
-
     def pose(self, problem: Problem) -> Posed | Refused:
         (reply,) = self._replies([Posing(problem)])
         return reply if not isinstance(reply, Scored) else refused(STOPPED, NONSENSE)
@@ -131,8 +122,7 @@ class WorkerVerifier:
             self._end()
 
     def _replies(self, requests: Sequence[TaskRequest]) -> list[TaskReply]:
-        """A reply to each request. Unknown ones are sent together. If that stops the worker, none is blamed,
-        and each is sent alone."""
+        """A reply to each request. Unknown ones are sent together; each alone if that stops the worker."""
         named = [self._named(request) for request in requests]
         with self._lock:
             unknown = [one for one in named if isinstance(one, Named) and self._remembered(one.key) is None]
@@ -227,8 +217,7 @@ class WorkerVerifier:
 
 
 class ReplyCache:
-    """The newest replies by the hash of their request, within a bound on their number and size. A reply
-    follows from the request alone, so it never ages."""
+    """The newest replies by the hash of their request, within a bound on their number and size."""
 
     def __init__(self, most_entries: int = 4096, most_bytes: int = 8 << 20) -> None:
         self._most_entries = most_entries

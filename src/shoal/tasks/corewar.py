@@ -1,9 +1,8 @@
 """`corewar:beat`: write a warrior that beats this one.
 
-The opponent is drawn by the seed from the starter warriors, or from those of the settings, and lightly
-changed. An answer is assembled and fights it; an answer that does not assemble scores 0. The points share s
-is (wins + tie x ties) / rounds. The answer is right (score 1) if s reaches `threshold`; below, it scores 0.9
-s, so that raw rewards show the way and binary ones do not.
+The seed draws the opponent from the starter warriors, or from those of the settings, and changes it lightly.
+An answer is assembled and fights it; one that does not assemble scores 0. The points share s is (wins + tie x
+ties) / rounds. The score is 1 if s reaches `threshold`, else 0.9 s: only raw rewards show the way.
 """
 
 from __future__ import annotations
@@ -68,18 +67,12 @@ class BeatWarrior:
         if not self._opponents:
             raise TaskError(f"task {self.name}: no starter warrior fits hill {rules}: give opponents")
         self._parent = _assembled("parent", parent, self._settings) if parent else None
-        self.parameters: Mapping[str, Any] = {
-            **numbers,
-            "hill": rules,
-            "opponents": opponents,
-            "parent": parent,
-        }
+        chosen = {"hill": rules, "opponents": opponents, "parent": parent}
+        self.parameters: Mapping[str, Any] = numbers | chosen
         fights = len(self._opponents) if numbers["all"] else 1
         if fights > MOST_OPPONENTS or fights * numbers["rounds"] * self._settings.cycles > MOST_CYCLES:
-            raise TaskError(
-                f"task {self.name}: {numbers['rounds']} rounds of {fights} battles are more than "
-                f"{MOST_CYCLES} cycles, or more than {MOST_OPPONENTS} battles: take fewer"
-            )
+            found = f"task {self.name}: {numbers['rounds']} rounds of {fights} battles are more than"
+            raise TaskError(f"{found} {MOST_CYCLES} cycles, or {MOST_OPPONENTS} battles: take fewer")
 
     def pose(self, seed: int) -> Puzzle:
         rng = random.Random(seed)
@@ -95,18 +88,16 @@ class BeatWarrior:
         except AssemblyError:
             return 0.0
         rounds, tie = self.parameters["rounds"], self.parameters["tie"]
-        results = fight_all(
-            [[warrior, opponent] for opponent in opponents], self._settings, rounds, seed=seed, threads=1
-        )
+        pairs = [[warrior, opponent] for opponent in opponents]
+        results = fight_all(pairs, self._settings, rounds, seed=seed, threads=1)
         standings = [result.standings()[0] for result in results]
         points = sum(standing.wins + tie * standing.ties for standing in standings)
         share = points / (rounds * len(standings))
         return RIGHT if share >= self.parameters["threshold"] else NEARLY * float(share)
 
     def _question(self, opponents: list[Warrior]) -> str:
-        rules = RULES.format(
-            size=self._settings.core_size, cycles=self._settings.cycles, length=self._settings.length
-        )
+        here = self._settings
+        rules = RULES.format(size=here.core_size, cycles=here.cycles, length=here.length)
         parts = [rules, f"\nWrite a warrior that beats {'this one' if len(opponents) == 1 else 'these'}:"]
         parts += [shown(opponent) for opponent in opponents]
         if self._parent is not None:
@@ -131,22 +122,17 @@ def shown(warrior: Warrior) -> str:
 
 def _texts(where: str, value: Any) -> list[str]:
     if not isinstance(value, list | tuple) or not all(isinstance(text, str) for text in value):
-        raise TaskError(
-            f"task corewar:beat: {where} is {show(value)}: give Redcode as text, or starters' names"
-        )
+        raise TaskError(f"task corewar:beat: {where} is {show(value)}: give Redcode, or starters' names")
     if len(value) > MOST_OPPONENTS:
         raise TaskError(f"task corewar:beat: {len(value)} opponents, at most {MOST_OPPONENTS} are allowed")
     return list(value)
 
 
 def _opponent(text: str, settings: Settings) -> Warrior:
-    """A starter by its name, or a source."""
     if len(text.split()) == 1:
         if text not in starter_names():
-            raise TaskError(
-                f"task corewar:beat: no starter is called {show(text)}{hint(text, starter_names())}; an "
-                "opponent of your own is given as Redcode"
-            )
+            found = f"no starter is called {show(text)}{hint(text, starter_names())}"
+            raise TaskError(f"task corewar:beat: {found}; give an opponent of your own as Redcode")
         text = starter_source(text)
     return _assembled("opponents", text, settings)
 
@@ -160,7 +146,6 @@ def _assembled(where: str, source: str, settings: Settings) -> Warrior:
 
 @lru_cache(maxsize=len(HILLS))
 def _starters(settings: Settings) -> list[Warrior]:
-    """The starters that assemble under these rules, by name."""
     found = []
     for name in starter_names():
         with suppress(AssemblyError):
@@ -181,8 +166,7 @@ def _mutated(warrior: Warrior, mutations: int, rng: random.Random) -> Warrior:
 
 def _without_fences(answer: str) -> str:
     lines = answer.strip().splitlines()
-    if lines and lines[0].startswith("```"):
-        lines = lines[1:]
-    if lines and lines[-1].startswith("```"):
-        lines = lines[:-1]
+    for end in (0, -1):
+        if lines and lines[end].startswith("```"):
+            del lines[end]
     return "\n".join(lines) + "\n"

@@ -1,8 +1,7 @@
 """A family of tasks, its settings, and their one canonical form.
 
-A family makes question and key from a seed, and scores answers. Both run in a confined worker, never in the
-node's process. A family is found by its name (registry.py). Settings come from users and from strangers
-alike, so each is checked before it is used, and the message says what would be right.
+A family makes question and key from a seed, and scores answers, in a confined worker and never in the node's
+process. Settings come from users and strangers, so each is checked, and the message says what would be right.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ MOST_NAMED = 16
 
 @dataclass(frozen=True, slots=True)
 class Puzzle:
-    """A question with the key to score answers by. `answer` is one right answer, where there is one to show
-    (for examples in prompts and for warm-up)."""
+    """A question with the key to score answers by. `answer` is one right answer, if there is one to show."""
 
     question: str
     key: Any
@@ -36,9 +34,8 @@ class Family(Protocol):
     """A generator with its settings.
 
     `safe`: `score` hands the answer to no interpreter, and so may get a stranger's text. `most_answer`: an
-    answer of more characters is wrong. A family may also have `whole_text = True`: then an answer without
-    <answer> tags is the whole text and not its first line. Its class may have a static `prepare()`, which
-    imports a library that takes seconds.
+    answer of more characters is wrong. With `whole_text = True`, an answer without <answer> tags is the whole
+    text and not its first line. A static `prepare()` of the class imports a library that takes seconds.
     """
 
     @property
@@ -95,7 +92,6 @@ FamilySettings = Mapping[str, Number | Letters]
 
 
 def read_settings(family: str, given: Mapping[str, Any] | None, settings: FamilySettings) -> dict[str, Any]:
-    """All settings with their values, or TaskError."""
     values: dict[str, Any] = {name: setting.default for name, setting in settings.items()}
     for name, value in (given or {}).items():
         if name not in settings:
@@ -107,9 +103,8 @@ def read_settings(family: str, given: Mapping[str, Any] | None, settings: Family
 def canonical_parameters(parameters: Mapping[str, Any] | None) -> str:
     """One text for equal settings: JSON with sorted keys and no blanks. None and {} are "{}"."""
     try:
-        text = json.dumps(
-            dict(parameters or {}), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-        )
+        plain, blanks = dict(parameters or {}), (",", ":")
+        text = json.dumps(plain, sort_keys=True, separators=blanks, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise TaskError(f"the settings of a task are not plain JSON values: {error}") from None
     return _bounded(text)

@@ -1,8 +1,7 @@
 """Families of reasoning-gym, a library of question generators: `gym:base_conversion` and a hundred more.
 
-Shoal adds the settings of the SAPO paper as defaults for its nine specialties, bounds on settings and
-answers, silence on standard output, and a list of the generators whose scorer interprets nothing. The library
-takes a second to import and belongs in the verifier's process only.
+Shoal adds the SAPO paper's settings of its nine specialties, bounds on settings and answers, silence on
+standard output, and a list of safe scorers. Only the verifier's process imports the library.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import io
 import math
 import random
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import cache
 from importlib.metadata import version as installed_version
@@ -114,7 +113,6 @@ integrations, polynomials and codeio. Missing because a short number can cost an
 
 @cache
 def library() -> Any:
-    """The imported library, or TaskError."""
     try:
         try:
             with _no_plotting():
@@ -124,9 +122,8 @@ def library() -> Any:
                 del sys.modules[name]
             return _imported()
     except ImportError as error:
-        raise TaskError(
-            f"gym: tasks need reasoning-gym, which cannot be imported ({error}): {how_to_install('tasks')}"
-        ) from error
+        found = f"gym: tasks need reasoning-gym, which cannot be imported ({error})"
+        raise TaskError(f"{found}: {how_to_install('tasks')}") from error
 
 
 def _imported() -> Any:
@@ -178,7 +175,10 @@ def configuration(generator: str, given: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         if name not in defaults:
             raise TaskError(f"task gym:{generator}: there is no setting {show(name)}{hint(name, defaults)}")
-        settings[name] = _checked(f"task gym:{generator}: {name}", value, _default(defaults[name]))
+        default, factory = defaults[name].default, defaults[name].default_factory
+        if default is dataclasses.MISSING:
+            default = None if factory is dataclasses.MISSING else factory()
+        settings[name] = _checked(f"task gym:{generator}: {name}", value, default)
     try:
         made = kind(**settings)
         if hasattr(made, "validate"):
@@ -186,12 +186,6 @@ def configuration(generator: str, given: Mapping[str, Any]) -> dict[str, Any]:
     except Exception as error:  # the library asserts, and raises what it likes
         raise TaskError(f"task gym:{generator}: {type(error).__name__}: {show(str(error))}") from error
     return {name: getattr(made, name) for name in defaults}
-
-
-def _default(field: Any) -> Any:
-    if field.default is not dataclasses.MISSING:
-        return field.default
-    return field.default_factory() if field.default_factory is not dataclasses.MISSING else None
 
 
 def _checked(where: str, value: Any, default: Any, depth: int = 0) -> Any:
@@ -250,8 +244,7 @@ class GymFamily:
         self._score = OWN_SCORERS.get(generator, _library_score)
 
     def pose(self, seed: int) -> Puzzle:
-        """The library's item 0 under this seed. Some generators take 32 bits only, so all of them get the
-        lowest 32."""
+        """The library's item 0 under the lowest 32 bits of the seed: some generators take no more."""
         random.seed(seed)  # for generators that draw from the module's own state, if there are any
         decimal.setcontext(decimal.Context())  # some generators change it for all that follow
         with _silence():
@@ -259,17 +252,14 @@ class GymFamily:
             entry = dataset[0]
         answer = entry["answer"]
         if isinstance(answer, str) and len(answer) > self.most_answer:
-            raise TaskError(
-                f"task {self.name}: the right answer has {len(answer)} characters, and at most "
-                f"{self.most_answer} are scored: choose smaller settings"
-            )
+            found = f"the right answer has {len(answer)} characters, more than {self.most_answer}"
+            raise TaskError(f"task {self.name}: {found}: choose smaller settings")
         key = Key(dataset, entry)
         if answer is None:
             answer = _proven(key)
         return Puzzle(str(entry["question"]), key, answer if isinstance(answer, str) else "")
 
     def score(self, puzzle: Puzzle, answer: str) -> float:
-        """The library's score of the stripped answer."""
         with _silence():
             return float(self._score(answer.strip(), puzzle.key))
 
@@ -323,10 +313,7 @@ def _score_logic(answer: str, key: Key) -> float:
     return _library_score(answer, key)
 
 
-OWN_SCORERS: Mapping[str, Callable[[str, Key], float]] = {
-    "binary_matrix": _score_matrix,
-    "propositional_logic": _score_logic,
-}
+OWN_SCORERS = {"binary_matrix": _score_matrix, "propositional_logic": _score_logic}
 
 
 def _proven(key: Key) -> str:

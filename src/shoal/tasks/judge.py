@@ -1,7 +1,5 @@
-"""The judge poses and scores, in any process: each request gets a reply and never an exception.
-
-An answer over which a family raises is wrong. A question or settings over which it raises are a refusal that
-can be counted.
+"""The judge poses and scores, in any process: each request gets a reply and never an exception. If a family
+raises over an answer, that is wrong; if it raises over a question or settings, that is a refusal.
 """
 
 from __future__ import annotations
@@ -61,8 +59,7 @@ def unusable(problem: Problem) -> Refused | None:
 
 
 class Judge:
-    """A `Verifier` without limits. `scorer` calls the family's `score` for one answer, within the limits that
-    hold there."""
+    """A `Verifier` without limits of its own. `scorer` calls the family's `score` for one answer."""
 
     def __init__(
         self, opener: Opener = open_task, scorer: Scorer = lambda family, *what: family.score(*what)

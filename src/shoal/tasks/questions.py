@@ -1,7 +1,7 @@
 """Own questions from a file: `file:HASH`, one JSON object with "question" and "answer" per line.
 
-The name holds the first 16 hexadecimal digits of the SHA-256 of the file, so two nodes with that name have
-the same questions. The path of a file is each node's own configuration; nobody else decides it.
+The name holds 16 digits of the file's SHA-256, so nodes with that name have the same questions. Each node has
+its own path.
 """
 
 from __future__ import annotations
@@ -45,10 +45,8 @@ class QuestionFile:
         self.name = f"file:{digest}"
         self.parameters: Mapping[str, Any] = read_settings(self.name, parameters, {})
         if digest not in files:
-            raise TaskError(
-                f"task {show(self.name)}: no file with this hash is configured here; "
-                "`question_file_name(PATH)` gives the name of a file"
-            )
+            remedy = "`question_file_name(PATH)` gives the name of a file"
+            raise TaskError(f"task {show(self.name)}: no file with this hash is configured here; {remedy}")
         self._questions = _read(files[digest], digest)
 
     def pose(self, seed: int) -> Puzzle:
@@ -66,23 +64,21 @@ def normal(text: str) -> str:
 
 def question_file_name(path: str | Path) -> str:
     """The name of a file's family: `file:` and its hash. The file is read and checked."""
-    content = _content(path)
+    content, digest = _content(path)
     _parse(content, str(path))
-    return f"file:{_digest(content)}"
+    return f"file:{digest}"
 
 
 @lru_cache(maxsize=8)
 def _read(path: str, digest: str) -> tuple[Question, ...]:
-    content = _content(path)
-    found = _digest(content)
+    content, found = _content(path)
     if found != digest:
-        raise TaskError(
-            f"{path} has the hash {found} and not {digest}: it was changed, or it is another file"
-        )
+        raise TaskError(f"{path} has the hash {found} and not {digest}: it was changed, or is another file")
     return _parse(content, path)
 
 
-def _content(path: str | Path) -> bytes:
+def _content(path: str | Path) -> tuple[bytes, str]:
+    """The content and its digest."""
     try:
         with open(path, "rb") as file:
             content = file.read(MOST_BYTES + 1)
@@ -90,11 +86,7 @@ def _content(path: str | Path) -> bytes:
         raise TaskError(f"the questions of {path} cannot be read: {error.strerror or error}") from error
     if len(content) > MOST_BYTES:
         raise TaskError(f"{path} is larger than {MOST_BYTES >> 20} MiB: split it")
-    return content
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:DIGITS]
+    return content, hashlib.sha256(content).hexdigest()[:DIGITS]
 
 
 def _parse(content: bytes, path: str) -> tuple[Question, ...]:
@@ -109,13 +101,10 @@ def _parse(content: bytes, path: str) -> tuple[Question, ...]:
         try:
             question = decode(line)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise TaskError(
-                f'{where}: {error}; write {{"question": "…", "answer": "…"}} on each line'
-            ) from None
+            form = '{"question": "…", "answer": "…"}'
+            raise TaskError(f"{where}: {error}; write {form} on each line") from None
         if not question.question.strip() or not 0 < len(normal(question.answer)) <= MOST_ANSWER:
-            raise TaskError(
-                f"{where}: question and answer must not be empty, nor the answer over {MOST_ANSWER}"
-            )
+            raise TaskError(f"{where}: question or answer is empty, or the answer is over {MOST_ANSWER}")
         questions.append(question)
     if not questions:
         raise TaskError(f"{path} holds no question")

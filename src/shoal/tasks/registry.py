@@ -1,8 +1,6 @@
-"""The registry of families: ours, reasoning-gym's, files of questions, and those that packages register under
-the entry point group `shoal.tasks`.
+"""The registry of families: ours, reasoning-gym's, files of questions, and those of entry points.
 
-A name may come from a stranger. It is only ever looked up: no name imports anything that the user has not
-installed as a task or given as one.
+A name may come from a stranger. It is only ever looked up: no name imports anything but the user's own tasks.
 """
 
 from __future__ import annotations
@@ -62,10 +60,9 @@ def open_task(
     files: Mapping[str, str] | None = None,
     families: Mapping[str, str] | None = None,
 ) -> Family:
-    """The family of this name with these settings, or TaskError.
-
-    `files` are the paths of question files, by the hash in their name; `families` are the user's own that are
-    not installed, as `module:Class`. Both are local configuration and never a stranger's.
+    """The family of this name with these settings, or TaskError. `files` are the paths of question files, by
+    the hash in their name; `families` are the user's own that are not installed, as `module:Class`. Both are
+    local configuration and never a stranger's.
     """
     name = canonical_name(name, families)
     make = _maker(name, files or {}, families or {})
@@ -107,9 +104,7 @@ def _maker(name: str, files: Mapping[str, str], families: Mapping[str, str]) -> 
         return partial(QuestionFile, rest, files)
     places = sorted(_registered()[name])
     if len(places) > 1:
-        raise TaskError(
-            f"task {name} is registered more than once ({', '.join(places)}): uninstall one of the packages"
-        )
+        raise TaskError(f"task {name} is registered more than once ({', '.join(places)}): uninstall one")
     return _load(name, places[0])
 
 
@@ -140,9 +135,8 @@ def _load(name: str, target: str) -> Maker:
         for part in attribute.split("."):
             found = getattr(found, part)
     except (Exception, SystemExit) as error:
-        raise TaskError(
-            f"task {name} cannot be loaded from {target}: {type(error).__name__}: {error}"
-        ) from error
+        problem = f"{type(error).__name__}: {error}"
+        raise TaskError(f"task {name} cannot be loaded from {target}: {problem}") from error
     if not callable(found):
         raise TaskError(f"task {name} is {target}, a {type(found).__name__}: name a class or a function")
     maker: Maker = found

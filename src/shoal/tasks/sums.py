@@ -1,6 +1,5 @@
-"""The builtin families: they need nothing but Python, and are easy enough for a model of a million
-parameters. Different enough that nodes can have different tasks.
-"""
+"""The builtin families: they need nothing but Python, are easy enough for a model of a million parameters,
+and differ enough that nodes can have different tasks."""
 
 from __future__ import annotations
 
@@ -64,8 +63,7 @@ MAKERS: Mapping[str, tuple[Callable[..., tuple[str, str]], FamilySettings]] = {
 
 class SmallFamily:
     """A family whose key is the one right answer; blanks around it do not matter. Question and answer depend
-    on settings and seed only: from version to version, Python keeps the numbers of `random.Random` for
-    whole-number seeds."""
+    on settings and seed only: all versions of Python draw the same numbers from whole-number seeds."""
 
     version = "1"
     safe = True

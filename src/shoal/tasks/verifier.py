@@ -26,8 +26,7 @@ OPEN, CLOSE = "<answer>", "</answer>"
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """One task: a family with its parameters (canonical JSON) and the seed. An empty `version` is the one
-    that is installed here."""
+    """One task: a family with its parameters (canonical JSON) and the seed. Without `version`: any."""
 
     family: str
     version: str
@@ -79,8 +78,7 @@ TaskReply = Posed | Scored | Refused
 
 
 class Verifier(Protocol):
-    """It raises nothing for any content of a text or of a stranger's parameters: such content gets a
-    `Refused`, or a score of 0."""
+    """It raises nothing, whatever a stranger's text or parameters hold: it gives `Refused`, or scores 0."""
 
     def pose(self, problem: Problem) -> Posed | Refused: ...
 

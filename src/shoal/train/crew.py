@@ -127,14 +127,13 @@ def open_policy(settings: TrainSettings, plan: NodePlan, verifier: Verifier) -> 
     if not plan.model.startswith("table:"):
         # Several nodes share a machine; and the same number of threads gives the same sums.
         import_package("torch", "train", plan.model).set_num_threads(settings.threads)
-    examples = solved_examples(settings, plan, verifier) if settings.prompt == "few-shot" else ()
-    return specification.open_policy(
-        plan.model, rendering=settings.prompt, examples=examples, device=settings.device
-    )
+    examples = solved_examples(settings, plan, verifier) if settings.prompt == "few-shot" else []
+    prompt, device = settings.prompt, settings.device
+    return specification.open_policy(plan.model, rendering=prompt, examples=examples, device=device)
 
 
 def check_models(settings: TrainSettings) -> None:
-    """ConfigError where the model of a node can be seen not to be usable; nothing is loaded."""
+    """ConfigError if the model of a node is seen to be unusable; nothing is loaded."""
     for index in range(settings.nodes):
         plan = settings.of(index)
         try:
@@ -149,9 +148,7 @@ def check_models(settings: TrainSettings) -> None:
             raise ConfigError(f"node {index + 1}: {error}") from error
 
 
-def solved_examples(
-    settings: TrainSettings, plan: NodePlan, verifier: Verifier
-) -> tuple[tuple[str, str], ...]:
+def solved_examples(settings: TrainSettings, plan: NodePlan, verifier: Verifier) -> list[tuple[str, str]]:
     """Questions with their answers for prompts, the same for all nodes and steps."""
     found = []
     for task in dict.fromkeys(plan.tasks):
@@ -163,7 +160,7 @@ def solved_examples(
             if not posed.answer:
                 raise TaskError(f"{task}: this family has no answers to show: choose another prompt")
             found.append((posed.question, posed.answer))
-    return tuple(found)
+    return found
 
 
 class TrainStanding(Standing, frozen=True, kw_only=True):

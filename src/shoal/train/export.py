@@ -32,10 +32,8 @@ def export_training(run: Path, out: Path) -> dict[str, Rows]:
         history = read_history(folder.journal_path(name))
         for turn in history.steps:
             steps.append({"node": name, **{column: getattr(turn, column) for column in STEP_COLUMNS}})
-        evaluations += [
-            {"node": name, "step": turn.step, "reward_held_out": turn.reward_held_out}
-            for turn in history.evaluations
-        ]
+        for turn in history.evaluations:
+            evaluations.append({"node": name, "step": turn.step, "reward_held_out": turn.reward_held_out})
         rollouts += _rollouts(name, folder.journal_path(name))
         checkpoints = sorted(folder.node_folder(name).glob("checkpoint-*/policy"))
         if checkpoints:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -12,7 +11,6 @@ from shoal.errors import TrainError
 from shoal.node import Judged, Own, Turn
 from shoal.policy.advantage import advantages, is_informative
 from shoal.policy.base import LearningGroup, Learnt
-from shoal.policy.pool import Pooled
 from shoal.policy.selection import adapt
 from shoal.runs.training import (
     Evaluated,
@@ -26,80 +24,64 @@ from shoal.runs.training import (
     TrainRequest,
 )
 from shoal.tasks.verifier import rewards as rewards_of
-from shoal.train.rollouts import ReceivedGroup
+from shoal.train.rollouts import PooledGroup
 from shoal.train.settings import NodePlan, TrainSettings
 from shoal.train.state import Figures, Gathered, TrainState
+
+OwnTurn = Own[TrainRequest, TrainAnswer]
+Verified = Sequence[Judged[TrainEvidence]]
+Rewarded = Sequence[tuple[OwnGroup, tuple[float, ...]]]
 
 SMOOTHING = 0.1
 """Weight of a new group in the moving mean of a family's reward."""
 
 
 class Learner:
-    """Changes a trainer's state; depends on nothing but its arguments; `processor_time` is for the
-    notes only."""
+    """The learning half of a trainer: deterministic; `processor_time` is for the notes only."""
 
-    def __init__(
-        self, settings: TrainSettings, plan: NodePlan, processor_time: Callable[[], float] = time.process_time
-    ) -> None:
+    def __init__(self, settings: TrainSettings, plan: NodePlan, processor_time: Callable[[], float]) -> None:
+        self.settings = settings
+        self.plan = plan
         self._processor_time = processor_time
-        self._settings = settings
-        self._plan = plan
 
-    def absorb(
-        self,
-        state: TrainState,
-        turn: Turn,
-        own: Own[TrainRequest, TrainAnswer],
-        judged: Sequence[Judged[TrainEvidence]],
-    ) -> TrainState:
+    def absorb(self, state: TrainState, turn: Turn, own: OwnTurn, judged: Verified) -> TrainState:
         began = self._processor_time()
-        figures, gathered = state.figures, state.gathered
-        state.gathered = Gathered()
+        figures = state.figures
         if isinstance(own.request, Sample):
             figures.counter = own.request.counter + len(own.request.families)
         if isinstance(own.answer, SampledGroups):
-            figures.last = self._learn(state, turn, own.answer, gathered, judged, began)
+            figures.last = self._learn(state, turn, own.answer, judged, began)
         elif isinstance(own.answer, Evaluated):
             figures.evaluated = figures.step
-            figures.last = self._evaluated(turn, figures, own.answer, gathered)
+            figures.last = self._evaluated(turn, figures, own.answer, state.gathered)
         else:
-            self._fail(figures, own.missed)
+            figures.failed, figures.trouble = figures.failed + 1, own.missed
             said = f"step {figures.step + 1}: nothing was sampled: {own.missed}"
             figures.last = TrainNote(turn.number, figures.step, "missed", said=said)
+        state.gathered = Gathered()
         return state
 
     def _evaluated(self, turn: Turn, figures: Figures, answer: Evaluated, gathered: Gathered) -> TrainNote:
         total = sum(one.total for one in answer.families.values())
         reward = sum(one.reward for one in answer.families.values())
         said = f"step {figures.step}: held-out reward {reward / total if total else 0.0:.3f} on {total} tasks"
-        return TrainNote(
-            turn.number,
-            figures.step,
-            "evaluation",
-            seen=gathered.seen,
-            dropped=dict(gathered.dropped),
-            held_out=answer.families,
-            cpu=answer.cpu,
-            said=said,
-        )
+        note = TrainNote(turn.number, figures.step, "evaluation", held_out=answer.families, cpu=answer.cpu)
+        dropped = dict(gathered.dropped)
+        return msgspec.structs.replace(note, seen=gathered.seen, dropped=dropped, said=said)
 
     def _learn(
-        self,
-        state: TrainState,
-        turn: Turn,
-        answer: SampledGroups,
-        gathered: Gathered,
-        judged: Sequence[Judged[TrainEvidence]],
-        began: float,
+        self, state: TrainState, turn: Turn, answer: SampledGroups, judged: Verified, began: float
     ) -> TrainNote:
-        figures = state.figures
+        figures, gathered = state.figures, state.gathered
         figures.step += 1
-        own = [(one, rewards_of(one.scores, self._settings.reward)) for one in answer.groups]
+        own = [(one, rewards_of(one.scores, self.settings.reward)) for one in answer.groups]
         informative = [one for one in own if is_informative(one[1])]
-        trained = informative if self._settings.filter_own else own
+        trained = informative if self.settings.filter_own else own
         learnt, trouble = self._take_step(state, trained, gathered.chosen)
-        if trouble or (self._plan.local and not own):
-            self._fail(figures, trouble or _most_common(answer.refused))
+        if trouble or (self.plan.local and not own):
+            reasons = sorted(answer.refused.items(), key=lambda one: (-one[1], one[0]))
+            posing = ": ".join(["no task could be posed", *[reason for reason, _ in reasons[:1]]])
+            figures.failed, figures.trouble = figures.failed + 1, trouble or posing
         else:
             figures.failed = 0
         self._credit(state, turn, gathered.chosen)
@@ -107,14 +89,16 @@ class Learner:
         for group, rewards in own:
             total, count = families.get(group.task.family, (0.0, 0))
             families[group.task.family] = (total + sum(rewards), count + len(rewards))
-            self._remember(figures, group.task.family, sum(rewards) / len(rewards))
+            mean = sum(rewards) / len(rewards)
+            before = figures.recent.get(group.task.family, mean)
+            figures.recent[group.task.family] = before + SMOOTHING * (mean - before)
         oldest = max((figures.step - 1 - group.step for group in gathered.chosen), default=0)
         evidence = [one.verdict.evidence for one in judged if one.verdict.accepted]
         found = sum(one is not None and is_informative(one.rewards) for one in evidence)
         refused = Counter(answer.refused)
         refused.update(one.verdict.reason.partition(":")[0] for one in judged if not one.verdict.accepted)
-        if self._settings.adaptive:
-            total_groups = self._plan.local + self._plan.external
+        if self.settings.adaptive:
+            total_groups = self.plan.local + self.plan.external
             own_share = len(informative) / len(own) if own else None
             foreign_share = found / len(judged) if judged else None
             figures.external = adapt(figures.external, total_groups, own_share, foreign_share)
@@ -151,16 +135,13 @@ class Learner:
         return _with_line(note, trouble)
 
     def _take_step(
-        self,
-        state: TrainState,
-        own: Sequence[tuple[OwnGroup, tuple[float, ...]]],
-        chosen: Sequence[Pooled[ReceivedGroup]],
+        self, state: TrainState, own: Rewarded, chosen: Sequence[PooledGroup]
     ) -> tuple[Learnt | None, str]:
-        """One step on all groups together, or why there was none."""
-        if self._plan.is_frozen or not (own or chosen):
+        """One step on all groups together, or the reason why there was none."""
+        if self.plan.is_frozen or not (own or chosen):
             return None, ""
         rewards = [list(one) for _, one in own] + [list(group.rewards or ()) for group in chosen]
-        scaled = advantages(rewards, self._settings.scale)
+        scaled = advantages(rewards, self.settings.scale)
         groups = [
             LearningGroup(group.question, group.completions, advantage)
             for (group, _), advantage in zip(own, scaled, strict=False)
@@ -176,12 +157,12 @@ class Learner:
             for one, advantage in zip(chosen, scaled[len(own) :], strict=True)
         ]
         try:
-            return state.policy.learn(groups, self._settings.learning, self._settings.temperature), ""
+            return state.policy.learn(groups, self.settings.learning, self.settings.temperature), ""
         except TrainError as error:
             return None, str(error)
 
-    def _credit(self, state: TrainState, turn: Turn, chosen: Sequence[Pooled[ReceivedGroup]]) -> None:
-        """Used; and useful where the group does better than this node's own lately."""
+    def _credit(self, state: TrainState, turn: Turn, chosen: Sequence[PooledGroup]) -> None:
+        """Credits authors: a group was used; it was useful if it does better than this node's own lately."""
         figures = state.figures
         for group in chosen:
             assert group.rewards is not None
@@ -193,32 +174,18 @@ class Learner:
             figures.uses[group.topic] = figures.uses.get(group.topic, 0) + 1
             state.pool.remove(group)
 
-    def _remember(self, figures: Figures, family: str, reward: float) -> None:
-        before = figures.recent.get(family)
-        figures.recent[family] = reward if before is None else before + SMOOTHING * (reward - before)
-
-    def _fail(self, figures: Figures, why: str) -> None:
-        figures.failed += 1
-        figures.trouble = why
-
 
 def _with_line(note: TrainNote, trouble: str) -> TrainNote:
-    """The line that explains a step."""
-    parts = [
-        f"{note.own} own ({note.own_informative} informative)",
-        f"{note.seen} seen",
-        f"{note.verified} verified",
-        f"{note.found} informative",
-        f"{note.used} used",
-    ]
-    line = f"step {note.step}: " + ", ".join(parts)
+    line = (
+        f"step {note.step}: {note.own} own ({note.own_informative} informative), {note.seen} seen, "
+        f"{note.verified} verified, {note.found} informative, {note.used} used"
+    )
     if note.used:
         line += f", oldest {note.oldest} steps"
     if note.reward_local is not None:
         line += f"; reward {note.reward_local:.3f}"
-    lost = {**note.dropped}
-    for reason, count in note.refused.items():
-        lost[reason] = lost.get(reason, 0) + count
+    lost = Counter(note.dropped)
+    lost.update(note.refused)
     if lost:
         line += "; dropped: " + ", ".join(f"{count} {reason}" for reason, count in lost.items())
     if trouble:
@@ -228,8 +195,3 @@ def _with_line(note: TrainNote, trouble: str) -> TrainNote:
 
 def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
-
-
-def _most_common(refused: dict[str, int]) -> str:
-    reasons = sorted(refused, key=lambda reason: (-refused[reason], reason))
-    return f"no task could be posed: {reasons[0]}" if reasons else "no task could be posed"

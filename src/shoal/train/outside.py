@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from shoal.errors import TaskError
 from shoal.node import Reply
@@ -34,24 +35,16 @@ HELD_OUT_BATCH = 32
 """Held-out tasks that are answered at a time, which bounds memory."""
 
 
+@dataclass(frozen=True)
 class TrainOutside:
     """Answers the requests of one node. Its tasks belong to `author`."""
 
-    def __init__(
-        self,
-        settings: TrainSettings,
-        plan: NodePlan,
-        author: str,
-        verifier: Verifier,
-        prepared: Sequence[Prepared] = (),
-        processor_time: Callable[[], float] = time.process_time,
-    ) -> None:
-        self._prepared = prepared
-        self._processor_time = processor_time
-        self._settings = settings
-        self._plan = plan
-        self._author = author
-        self._verifier = verifier
+    settings: TrainSettings
+    plan: NodePlan
+    author: str
+    verifier: Verifier
+    prepared: Sequence[Prepared] = ()
+    processor_time: Callable[[], float] = time.process_time
 
     def answer(self, state: TrainState, request: TrainRequest) -> Reply[TrainAnswer]:
         if isinstance(request, Sample):
@@ -60,22 +53,29 @@ class TrainOutside:
         return Reply(self.evaluate(state.policy, request), {})
 
     def sample(self, policy: Policy, request: Sample) -> SampledGroups:
-        began, refused = self._processor_time(), Counter[str]()
+        began, refused = self.processor_time(), Counter[str]()
         posed: list[tuple[TaskName, Problem, str]] = []
         for place, family in enumerate(request.families):
             counter = request.counter + place
-            problem = self._problem(family, counter, task_seed(self._author, request.epoch, counter))
-            asked = self._verifier.pose(problem)
+            seed = task_seed(self.author, request.epoch, counter)
+            if self.prepared:
+                group = self.prepared[counter]
+                problem = Problem(group.family, "", canonical_parameters(group.parameters), seed)
+            else:
+                problem = problem_of(self.settings, family, seed)
+            asked = self.verifier.pose(problem)
             if isinstance(asked, Posed):
                 task = TaskName(problem.family, asked.version, asked.parameters, counter)
                 posed.append((task, problem, asked.question))
             else:
                 refused[asked.reason] += 1
-        if self._prepared:
-            written = [self._prepared[task.counter].sampled() for task, _, _ in posed]
-        else:
-            questions = [question for _, _, question in posed]
-            written = self._write(policy, questions, self._plan.group, request.seed)
+        written: list[list[Sampled]] = []
+        if self.prepared:
+            written = [self.prepared[task.counter].sampled() for task, _, _ in posed]
+        elif posed:
+            settings, questions = self.settings, [question for _, _, question in posed]
+            sampling = Sampling(settings.max_new_tokens, settings.temperature, settings.send_log_probs)
+            written = policy.sample(questions, self.plan.group, sampling, request.seed)
         groups = []
         for (task, problem, question), completions in zip(posed, written, strict=True):
             if not completions:
@@ -87,37 +87,25 @@ class TrainOutside:
             else:
                 groups.append(OwnGroup(task, question, tuple(completions), scores))
         tokens = sum(len(one.ids) or len(one.text.split()) for group in written for one in group)
-        cpu = self._processor_time() - began
+        cpu = self.processor_time() - began
         return SampledGroups(tuple(groups), tokens, round(cpu, 6), dict(refused))
-
-    def _problem(self, family: str, counter: int, seed: int) -> Problem:
-        if self._prepared:
-            group = self._prepared[counter]
-            return Problem(group.family, "", group.canonical, seed)
-        return problem_of(self._settings, family, seed)
-
-    def _write(self, policy: Policy, questions: Sequence[str], group: int, seed: int) -> list[list[Sampled]]:
-        if not questions:
-            return []
-        sampling = Sampling(self._settings.max_new_tokens, self._settings.temperature)
-        return policy.sample(questions, group, sampling, seed, log_probs=self._settings.send_log_probs)
 
     def _score(self, problem: Problem, completions: Sequence[Sampled]) -> tuple[float, ...] | str:
         texts = tuple([one.text for one in completions])
-        foreign = self._plan.only_asks
-        scoring = Scoring(problem, texts, foreign=foreign, within=self._settings.answers)
-        (result,) = self._verifier.score([scoring])
+        foreign = self.plan.only_asks
+        scoring = Scoring(problem, texts, foreign=foreign, within=self.settings.answers)
+        (result,) = self.verifier.score([scoring])
         return result.scores if isinstance(result, Scored) else result.reason
 
     def evaluate(self, policy: Policy, request: Evaluate) -> Evaluated:
         """Greedy answers to the same tasks for all nodes, steps and runs: pass@1."""
-        began, tokens = self._processor_time(), 0
+        began, tokens = self.processor_time(), 0
         families: dict[str, Right] = {}
-        for name in dict.fromkeys(self._plan.tasks):
-            problems = [
-                problem_of(self._settings, name, held_out_seed(number))
-                for number in range(self._settings.held_out)
-            ]
+        for name in dict.fromkeys(self.plan.tasks):
+            # Training seeds are derived otherwise, so they meet these only by chance.
+            numbers = range(self.settings.held_out)
+            seeds = [derive_integer(0, "held-out", number, bits=SEED_BITS) for number in numbers]
+            problems = [problem_of(self.settings, name, seed) for seed in seeds]
             rewards: list[float] = []
             for first in range(0, len(problems), HELD_OUT_BATCH):
                 found, used = self._answer_once(policy, problems[first : first + HELD_OUT_BATCH])
@@ -125,31 +113,24 @@ class TrainOutside:
                 tokens += used
             solved = tuple(number for number, one in enumerate(rewards) if one >= 1.0)
             families[problems[0].family] = Right(len(solved), len(rewards), sum(rewards), solved)
-        return Evaluated(families, tokens, round(self._processor_time() - began, 6))
+        return Evaluated(families, tokens, round(self.processor_time() - began, 6))
 
     def _answer_once(self, policy: Policy, problems: Sequence[Problem]) -> tuple[list[float], int]:
         questions = []
         for problem in problems:
-            asked = self._verifier.pose(problem)
+            asked = self.verifier.pose(problem)
             if not isinstance(asked, Posed):
                 raise TaskError(f"{problem.family}: a held-out task cannot be posed: {asked.reason}")
             questions.append(asked.question)
-        greedy = Sampling(self._settings.max_new_tokens, 0.0)
+        greedy = Sampling(self.settings.max_new_tokens, 0.0)
         rewards, tokens = [], 0
         for problem, (one,) in zip(problems, policy.sample(questions, 1, greedy, 0), strict=True):
             scores = self._score(problem, [one])
-            rewards.append(0.0 if isinstance(scores, str) else rewards_of(scores, self._settings.reward)[0])
+            rewards.append(0.0 if isinstance(scores, str) else rewards_of(scores, self.settings.reward)[0])
             tokens += len(one.ids)
         return rewards, tokens
 
 
-def held_out_seed(number: int) -> int:
-    """The seed of the `number`-th held-out task of a family. Training seeds are derived otherwise, so they
-    meet these only by chance."""
-    return derive_integer(0, "held-out", number, bits=SEED_BITS)
-
-
 def problem_of(settings: TrainSettings, task: str, seed: int) -> Problem:
-    """The task of this seed, of a family as the settings name it."""
     name, given = canonical_name(task), settings.parameters
     return Problem(name, "", canonical_parameters(given.get(task) or given.get(name) or {}), seed)

@@ -1,11 +1,11 @@
 """Groups that were written before: a file of rollouts, or the proposals of a search.
 
 A file has one JSON object a line: {"family": …, "parameters": {…}, "completions": [{"text": …, "finished":
-true}, …]}. The seed of a task follows from its sender, so such tasks are of families whose parameters hold
-everything that matters, such as `corewar:beat` with opponents and a parent.
+true}, …]}. The seed of a task follows from its sender, so the parameters of its family must hold everything
+that matters, as those of `corewar:beat` with opponents and a parent do.
 
-A run of `shoal evolve` is read from its journals alone: the programs that were proposed for one parent, in
-one round, against that round's opponents, are completions of one Core War task.
+Of a run of `shoal evolve`, the programs that were proposed for one parent, in one round, against that round's
+opponents, are completions of one Core War task.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from shoal.runs import RunFolder, read
 from shoal.runs.records import Answered, Asked, content_of, decode_payload
 from shoal.runs.search import Open, Propose, Proposed, SearchAnswer, SearchRequest
 from shoal.runs.training import MOST_COMPLETIONS, Sampled
-from shoal.tasks.family import MOST_PARAMETERS, canonical_parameters
+from shoal.tasks.family import MOST_PARAMETERS
 from shoal.tasks.registry import canonical_name
 
 _REQUEST: Any = SearchRequest
@@ -34,7 +34,7 @@ CORE_WAR = "corewar:beat"
 MOST_OPPONENTS = 4
 ROOM_FOR_DEFAULTS = 200
 BATTLES = 20
-"""In all, of one answer: what the family allows with the usual rules."""
+"""The battles of one answer that the family allows with the usual rules, in all."""
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -43,15 +43,9 @@ class Written(msgspec.Struct, frozen=True):
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """A task, and the completions that were written for it."""
-
     family: str
     parameters: dict[str, Any]
     completions: tuple[Written, ...]
-
-    @property
-    def canonical(self) -> str:
-        return canonical_parameters(self.parameters)
 
     def sampled(self) -> list[Sampled]:
         return [Sampled(one.text, one.finished) for one in self.completions[:MOST_COMPLETIONS]]
@@ -61,16 +55,16 @@ def read_prepared(path: Path) -> list[Prepared]:
     """The groups of a file or of a run of a search; ConfigError says what is wrong, and where."""
     if path.is_dir():
         groups = list(_from_search(path))
-        if not groups:
-            raise ConfigError(f"{path}: no parent in this run has two or more children that fit into a task")
-        return groups
-    try:
-        with path.open("rb") as file:
-            groups = list(_from_lines(path, file))
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+        problem = "no parent in this run has two or more children that fit into a task"
+    else:
+        try:
+            with path.open("rb") as file:
+                groups = list(_from_lines(path, file))
+        except OSError as error:
+            raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+        problem = "there is no group in it: give one JSON object a line"
     if not groups:
-        raise ConfigError(f"{path}: there is no group in it: give one JSON object a line")
+        raise ConfigError(f"{path}: {problem}")
     return groups
 
 
@@ -87,14 +81,11 @@ def _from_lines(path: Path, lines: Any) -> Iterator[Prepared]:
             continue
         try:
             group = decode(line)
-        except msgspec.MsgspecError as error:
+            canonical_name(group.family)
+        except (msgspec.MsgspecError, TaskError) as error:
             raise ConfigError(f"{path}, line {number}: {error}") from error
         if len(group.completions) < 2:
             raise ConfigError(f"{path}, line {number}: a group has two completions or more")
-        try:
-            canonical_name(group.family)
-        except TaskError as error:
-            raise ConfigError(f"{path}, line {number}: {error}") from error
         yield group
 
 
@@ -126,13 +117,8 @@ def _from_search(folder: Path) -> Iterator[Prepared]:
 def _task(opponents: list[str], parent: str) -> dict[str, Any] | None:
     """The task of beating these from this parent, with as many opponents as its name has room for."""
     for count in range(min(len(opponents), MOST_OPPONENTS), 0, -1):
-        parameters = {
-            "opponents": opponents[:count],
-            "parent": parent,
-            "mutations": 0,
-            "all": 1,
-            "rounds": BATTLES // count,
-        }
+        fixed = {"parent": parent, "mutations": 0, "all": 1}
+        parameters = {"opponents": opponents[:count], "rounds": BATTLES // count, **fixed}
         if len(json.dumps(parameters)) <= MOST_PARAMETERS - ROOM_FOR_DEFAULTS:
             return parameters
     return None

@@ -1,12 +1,11 @@
 """Rollout groups as items of a swarm: their kind, the seeds of their tasks, their place in a pool.
 
-No weights, no gradients, no token ids and no answer key travel. The receiver makes question and key anew from
-the task's name, whose seed depends on its sender, and scores the completions itself.
+No weights, gradients, token ids or answer keys travel: the receiver makes question and key anew.
 """
 
 from __future__ import annotations
 
-from shoal.policy.pool import Order, Pooled
+from shoal.policy.pool import Pooled
 from shoal.runs.seeds import derive_integer
 from shoal.runs.training import RolloutGroup
 from shoal.swarm import Kind, Kinds, Received
@@ -15,6 +14,7 @@ MOST_GROUP_BYTES = 256 << 10
 SEED_BITS = 62
 
 ReceivedGroup = Received[RolloutGroup]
+PooledGroup = Pooled[ReceivedGroup]
 
 
 def task_seed(author: str, epoch: int, counter: int) -> int:
@@ -27,15 +27,11 @@ def rollout_kinds() -> Kinds:
     return Kinds([Kind("rollouts", RolloutGroup, MOST_GROUP_BYTES, "log")])
 
 
-def order_of(received: ReceivedGroup) -> Order:
-    return (received.author, received.epoch, received.seq, received.index)
-
-
-def pooled(received: ReceivedGroup, step: int) -> Pooled[ReceivedGroup]:
+def pooled(received: ReceivedGroup, step: int) -> PooledGroup:
     """A received group as it waits to be drawn; it came at `step`."""
-    group = received.item
-    task = group.task
+    group, task = received.item, received.item.task
+    order = (received.author, received.epoch, received.seq, received.index)
     topic = f"{task.family} {task.parameters}"
     texts = sum(len(one.text.encode()) + 8 * len(one.log_probs) for one in group.completions)
     size = texts + len(group.question.encode()) + len(task.parameters) + 512
-    return Pooled(order_of(received), f"{received.epoch} {task.counter} {topic}", topic, received, size, step)
+    return Pooled(order, f"{received.epoch} {task.counter} {topic}", topic, received, size, step)

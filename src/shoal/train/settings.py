@@ -1,7 +1,6 @@
 """Everything that a run of `shoal train` is made of, as one typed config.
 
-Defaults are those of the SAPO paper (Swarm sAmpling Policy Optimization) where a laptop can bear them; where
-ours differ, a comment says why.
+Defaults are those of the SAPO paper (Swarm sAmpling Policy Optimization) unless a comment says why not.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ Steps = Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
 
 
 class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What one node has different from the others: `[[each]]` in a config, in the order of the nodes."""
+    """The settings of one node that differ from the others': `[[each]]` in a config, in the nodes' order."""
 
     model: str | None = None
     tasks: tuple[str, ...] | None = None
@@ -82,13 +81,9 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     tokens: Positive | None = None  # most tokens that one node generates
     evaluate_every: Count = 10  # steps; 0: never
-    held_out: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)] = (
-        64  # tasks per family, the same for all nodes and runs
-    )
+    held_out: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)] = 64  # tasks per family, alike in all runs
     checkpoint_every: Count = 20
-    linger: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = (
-        2.0  # seconds that a node stays after its last step
-    )
+    linger: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 2.0  # seconds of a node after its last step
     threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 1
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
 
@@ -98,8 +93,8 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
                 msgspec.structs.force_setattr(self, name, (value,))
 
     def check(self) -> None:
-        """Refuses what can be seen to be wrong before anything is started, with the key's name."""
-        try:  # types and bounds, which hold for files and options, and not for whoever calls from Python
+        """ConfigError, with the key's name, for settings that are wrong; nothing is started."""
+        try:  # types and bounds hold for files and options, and not for a caller from Python
             msgspec.convert(msgspec.to_builtins(self), TrainSettings)
         except (msgspec.MsgspecError, TypeError, OverflowError) as error:
             what, _, where = str(error).partition(" - at `$.")
@@ -123,32 +118,30 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
             if node.local == 0 and node.external == 0:
                 raise ConfigError(f"node {index + 1}: local and external are both 0: there is nothing to do")
             if self.tokens is not None and node.most_tokens > self.tokens:
-                raise ConfigError(
-                    f"tokens: {self.tokens} are fewer than one step of node {index + 1} may take "
-                    f"({node.most_tokens})"
-                )
+                most = f"one step of node {index + 1} may take ({node.most_tokens})"
+                raise ConfigError(f"tokens: {self.tokens} are fewer than {most}")
         if self.adaptive and min(self.of(index).local for index in range(self.nodes)) < 1:
             raise ConfigError("adaptive: needs one own group or more: give local groups")
 
     def of(self, index: int) -> NodePlan:
-        """What the `index`-th node does."""
         own = self.each[index] if index < len(self.each) else NodeSettings()
         tasks = own.tasks or self.tasks
         if self.specialists and own.tasks is None:
             tasks = (self.tasks[index % len(self.tasks)],)
         model = own.model or self.models[index % len(self.models)]
         frozen = model.startswith((NOT_TRAINED, PREPARED))
-        local = self.local if own.local is None else own.local
+        plain = model.partition("?")[0].rpartition("/")[2].lower()
+        short = re.sub(r"[^a-z0-9.]+", "-", plain).strip("-.")[:40].rstrip("-.")
         external = self.external if own.external is None else own.external
         return NodePlan(
-            f"{index + 1}-{_short(model)}",
-            model.removeprefix(NOT_TRAINED),
-            frozen,
-            tasks,
-            local,
-            0 if frozen else external,
-            own.group or self.group,
-            self.max_new_tokens,
+            name=f"{index + 1}-{short or 'model'}",
+            model=model.removeprefix(NOT_TRAINED),
+            is_frozen=frozen,
+            tasks=tasks,
+            local=self.local if own.local is None else own.local,
+            external=0 if frozen else external,
+            group=own.group or self.group,
+            max_new_tokens=self.max_new_tokens,
         )
 
     def node_names(self) -> list[str]:
@@ -178,22 +171,10 @@ class NodePlan(msgspec.Struct, frozen=True):
         return self.model.removeprefix(PREPARED) if self.model.startswith(PREPARED) else ""
 
     @property
-    def is_asked(self) -> bool:
-        """Whether the model is reached as a chat model, a person or a file, and not as a policy."""
-        return self.model.partition(":")[0] not in ("tiny", "table")
-
-    @property
     def only_asks(self) -> bool:
-        """Whether it contributes completions of something that is no policy, and so cannot learn."""
-        return self.is_frozen and self.is_asked
+        """Whether it contributes the completions of a chat model, a person or a file: no policy is opened."""
+        return self.is_frozen and self.model.partition(":")[0] not in ("tiny", "table")
 
     @property
     def most_tokens(self) -> int:
-        """That a step may generate."""
         return max(self.local, self.local + self.external - 1) * self.group * self.max_new_tokens
-
-
-def _short(model: str) -> str:
-    plain = model.partition("?")[0].rpartition("/")[2].lower()
-    name = re.sub(r"[^a-z0-9.]+", "-", plain).strip("-.")
-    return name[:40].rstrip("-.") or "model"

@@ -1,7 +1,5 @@
-"""The state of a trainer: its policy, the pool of foreign groups, and its figures (plain data).
-
-Only the trainer's `gather` and `absorb` change it. All of it can be written down and read back, so that a
-resume need not begin at the first step.
+"""The state of a trainer: its policy, the pool of foreign groups, and its figures (plain data). Only `gather`
+and `absorb` change it. All of it can be written down and read back.
 """
 
 from __future__ import annotations
@@ -14,18 +12,18 @@ import msgspec
 
 from shoal.errors import RunError
 from shoal.policy.base import Policy
-from shoal.policy.pool import Pool, Pooled, PoolLimits, PoolSnapshot
+from shoal.policy.pool import Pool, PoolLimits, PoolSnapshot
 from shoal.runs.training import TrainNote
-from shoal.train.rollouts import ReceivedGroup
+from shoal.train.rollouts import PooledGroup, ReceivedGroup
 
 POLICY_FOLDER = "policy"
 
 
 class Figures(msgspec.Struct):
-    """The plain part of the state. `step`: how many were taken; `evaluated`: at which step last; `uses`: how
-    often each topic of others' tasks was trained on; `recent`: moving mean of the own reward by family;
-    `failed`: turns in a row without a result, and `trouble` the last one's reason; `shunned`: authors whose
-    groups took too long, and until which step their groups are left alone."""
+    """The plain part of the state. `step`: steps taken; `evaluated`: the step of the last evaluation; `uses`:
+    the times that each topic of others' tasks was trained on; `recent`: moving mean of the own reward by
+    family; `failed`: turns in a row without a result, with the last one's reason in `trouble`; `shunned`:
+    authors whose groups took too long, with the step until which their groups are left alone."""
 
     local: int
     external: int
@@ -46,7 +44,7 @@ class Gathered:
 
     seen: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
-    chosen: list[Pooled[ReceivedGroup]] = field(default_factory=list)
+    chosen: list[PooledGroup] = field(default_factory=list)
 
 
 @dataclass

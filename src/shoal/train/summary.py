@@ -1,9 +1,8 @@
 """A training run in numbers, from its folder alone; works on runs that are not finished.
 
 Three rewards are told apart. *Local* is the mean over a node's own completions. *Held-out* is pass@1 on tasks
-that are the same for all nodes and runs. *Cumulative* adds up, step by step, the mean over everything that
-was trained on: the SAPO paper reports this one. It is biased, because foreign groups are kept only if at
-least one of their completions is right.
+that are the same for all runs. *Cumulative*, the SAPO paper's, adds up the mean over everything that each
+step trained on. It is biased: foreign groups are kept only if one of their completions is right.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 
 from shoal.runs import RunFolder, load_settings, read
@@ -27,8 +27,7 @@ LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 @dataclass
 class NodeHistory:
-    """The turns of a node, from its journal. `ended` is the reason why the newest process stopped, empty
-    while it goes on."""
+    """The turns of a node, from its journal. `ended` says why the newest process stopped; "": it goes on."""
 
     turns: list[TrainNote] = field(default_factory=list)
     shared: int = 0
@@ -44,7 +43,7 @@ class NodeHistory:
 
 
 def read_history(journal: Path) -> NodeHistory:
-    """Works on journals that are being written, and where there is none yet."""
+    """Works on journals that are being written, and without one."""
     history = NodeHistory()
     for record in read(journal) if journal.exists() else ():
         with refusing(journal, record):
@@ -133,7 +132,6 @@ def _node(settings: TrainSettings, plan: NodePlan, history: NodeHistory) -> Trai
 
 
 def smoothed(values: Sequence[float], window: int) -> list[float]:
-    """Moving mean over the last `window` values."""
     return [statistics.fmean(values[max(0, place - window + 1) : place + 1]) for place in range(len(values))]
 
 
@@ -146,13 +144,8 @@ def oscillation(values: Sequence[float]) -> float | None:
 
 
 def largest_fall(values: Sequence[float]) -> float | None:
-    if len(values) < 2:
-        return None
-    best, fall = values[0], 0.0
-    for value in values:
-        best = max(best, value)
-        fall = max(fall, best - value)
-    return fall
+    best = accumulate(values, max)
+    return max(one - value for one, value in zip(best, values, strict=True)) if len(values) > 1 else None
 
 
 def costs(turns: Sequence[TrainNote]) -> list[Cost]:
@@ -172,22 +165,21 @@ def costs(turns: Sequence[TrainNote]) -> list[Cost]:
 
 def spreading(histories: Sequence[NodeHistory]) -> Spreading:
     """Over the nodes that were evaluated on the same families."""
-    first: dict[tuple[str, int], list[int | None]] = {}
+    first: dict[tuple[str, int], dict[int, int]] = {}
     for node, history in enumerate(histories):
         for turn in history.evaluations:
             for family, right in turn.held_out.items():
                 for number in right.solved:
-                    steps = first.setdefault((family, number), [None] * len(histories))
-                    if steps[node] is None:
-                        steps[node] = turn.step
+                    first.setdefault((family, number), {}).setdefault(node, turn.step)
     delays: list[int] = []
     tasks = reached = 0
     for steps in first.values():
-        solved = sorted(step for step in steps if step is not None)
-        if len(histories) < 2 or (len(solved) == len(steps) and solved[0] == solved[-1]):
+        solved = sorted(steps.values())
+        everywhere = len(solved) == len(histories)
+        if len(histories) < 2 or (everywhere and solved[0] == solved[-1]):
             continue
         tasks += 1
-        reached += len(solved) == len(steps)
+        reached += everywhere
         delays += [step - solved[0] for step in solved[1:]]
     return Spreading(tasks, statistics.median(delays) if delays else None, reached / tasks if tasks else None)
 
@@ -198,7 +190,4 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _total(counts: Iterable[dict[str, int]]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for one in counts:
-        total.update(one)
-    return dict(sorted(total.items()))
+    return dict(sorted(sum(map(Counter, counts), Counter()).items()))

@@ -1,11 +1,8 @@
-"""SAPO (Swarm sAmpling Policy Optimization) as the five functions of a node: produce, share, gather, verify,
-absorb.
+"""SAPO (Swarm sAmpling Policy Optimization) as the five functions of a node.
 
 A step samples completions of own tasks, shares them, takes in the groups of others, verifies foreign groups
 until it has enough informative ones, and learns from own and foreign groups together. Nobody waits for
-anybody. With nothing gathered it is GRPO on a single node, bit for bit.
-
-A sender's claims never enter: the task is made anew here from its name, and scored here.
+anybody. With nothing gathered it is GRPO on a single node, bit for bit. A sender's claims never enter.
 """
 
 from __future__ import annotations
@@ -15,15 +12,14 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.node import GiveUp, Judged, Own, Proposal, Turn, Verdict
+from shoal.node import GiveUp, Proposal, Turn, Verdict
 from shoal.policy.advantage import is_informative
 from shoal.policy.base import Policy
-from shoal.policy.pool import Pool, Pooled
+from shoal.policy.pool import Pool
 from shoal.policy.selection import walk
 from shoal.runs.training import (
     Completion,
     Evaluate,
-    OwnGroup,
     RolloutGroup,
     Sample,
     SampledGroups,
@@ -34,15 +30,15 @@ from shoal.runs.training import (
 )
 from shoal.tasks.verifier import SLOW, STOPPED, Problem, Scored, Scoring, Verifier, rewards as rewards_of
 from shoal.train import state as states
-from shoal.train.learner import Learner
-from shoal.train.rollouts import ReceivedGroup, pooled, rollout_kinds, task_seed
+from shoal.train.learner import Learner, OwnTurn
+from shoal.train.rollouts import PooledGroup, ReceivedGroup, pooled, rollout_kinds, task_seed
 from shoal.train.settings import TrainSettings
 from shoal.train.state import Figures, Gathered, TrainState
 
 MOST_SLOW = 3
 """Groups that took too long, after which a step verifies no more: others' tasks may not hold it up."""
 VERIFY_SECONDS = 10.0
-"""How long a step may verify; groups that were drawn and not verified then wait for another step."""
+"""The time that a step may verify; groups that were drawn but not verified wait for another step."""
 NO_TIME = "no time left in this step"
 SHUNNED_STEPS = 20
 MOST_SHUNNED = 4096
@@ -53,11 +49,9 @@ GIVE_UP_AFTER = 3
 Verdicts = Sequence[Verdict[TrainEvidence]]
 
 
-class Trainer:
-    """One node's training, the `index`-th of the run.
-
-    `author` is the node's id; `epoch` names this start of it, as receivers see it. `prepared`: the number of
-    groups that were written before, which are sent out instead of new ones.
+class Trainer(Learner):
+    """One node's training, the `index`-th of the run. `author` is the node's id; `epoch` names this start of
+    it. `prepared`: the number of groups that were written before, which are sent out instead of new ones.
     """
 
     name = "train"
@@ -79,15 +73,13 @@ class Trainer:
         processor_time: Callable[[], float] = time.process_time,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.settings = settings
-        self.plan = settings.of(index)
+        super().__init__(settings, settings.of(index), processor_time)
         self.author = author
         self.epoch = epoch
         self.verifier = verifier
         self._open_policy = open_policy
         self._prepared = prepared
         self._clock = clock
-        self._learner = Learner(settings, self.plan, processor_time)
         self._accepted = frozenset(settings.accept)
         self._verifying = (0, 0.0)  # a turn, and how many seconds it has verified for; no part of the state
 
@@ -117,7 +109,7 @@ class Trainer:
         most_tokens = figures.local * self.plan.group * self.settings.max_new_tokens
         if turn.ledger.fits({"tokens": most_tokens}):
             return Proposal(request, {"tokens": most_tokens})
-        # Tokens have run out: the last thing to know is where that led to.
+        # Tokens have run out: one evaluation at the end shows where that led to.
         is_known = figures.evaluated == figures.step or not self.settings.evaluate_every
         return None if is_known or self.plan.is_frozen else Proposal(Evaluate(figures.step))
 
@@ -129,11 +121,9 @@ class Trainer:
 
     # The swarm.
 
-    def share(
-        self, state: TrainState, turn: Turn, fresh: Own[TrainRequest, TrainAnswer] | None
-    ) -> Iterable[RolloutGroup]:
-        """The groups just sampled. Groups that were asked for under an earlier start of this node would be
-        another author's to a receiver, so they stay here."""
+    def share(self, state: TrainState, turn: Turn, fresh: OwnTurn | None) -> Iterable[RolloutGroup]:
+        """The groups just sampled. Those of an earlier start of this node stay here: receivers would take
+        them for another's."""
         if fresh is None or not isinstance(fresh.request, Sample) or fresh.request.epoch != self.epoch:
             return
         if not isinstance(fresh.answer, SampledGroups):
@@ -143,41 +133,24 @@ class Trainer:
             groups = [one for one in groups if is_informative(rewards_of(one.scores, self.settings.reward))]
         elif self.settings.sharing == "sample" and groups:
             groups = [turn.random("share").choice(groups)]
+        send, model, temperature = self.settings.send_log_probs, self.plan.model, self.settings.temperature
         for group in groups:
-            yield self._to_send(group, state.policy)
-
-    def _to_send(self, group: OwnGroup, policy: Policy) -> RolloutGroup:
-        send = self.settings.send_log_probs
-        return RolloutGroup(
-            group.task,
-            group.question,
-            tuple(
-                Completion(one.text, one.finished, one.log_probs if send else ()) for one in group.completions
-            ),
-            self.plan.model,
-            policy.tokenizer,
-            self.settings.temperature,
-        )
+            texts = [(one.text, one.finished, one.log_probs if send else ()) for one in group.completions]
+            written, tokenizer = tuple([Completion(*text) for text in texts]), state.policy.tokenizer
+            yield RolloutGroup(group.task, group.question, written, model, tokenizer, temperature)
 
     def gather(
         self, state: TrainState, turn: Turn, arrived: Sequence[ReceivedGroup]
     ) -> Generator[Sequence[ReceivedGroup], Verdicts, None]:
-        """Everything into the pool, unverified; then a walk through the pool that verifies the groups it
-        draws."""
+        """Puts everything into the pool, unverified; then walks through it and verifies the drawn groups."""
         figures, pool = state.figures, state.pool
         state.gathered = gathered = Gathered(seen=len(arrived))
         figures.shunned = {name: until for name, until in figures.shunned.items() if until > figures.step}
         self._take_in(state, arrived)
         if self._must_evaluate(figures) or self.plan.is_frozen:
             return
-        path = walk(
-            self.settings.selection,
-            pool,
-            figures.external,
-            self.settings.verify_budget,
-            turn.random("selection"),
-            figures.uses,
-        )
+        rng, budget = turn.random("selection"), self.settings.verify_budget
+        path = walk(self.settings.selection, pool, figures.external, budget, rng, figures.uses)
         slow = 0
         try:
             batch = next(path)
@@ -205,9 +178,7 @@ class Trainer:
         dropped["stale"] += pool.drop_stale(figures.step)
         state.gathered.dropped = +dropped
 
-    def _take_verdict(
-        self, state: TrainState, group: Pooled[ReceivedGroup], verdict: Verdict[TrainEvidence]
-    ) -> int:
+    def _take_verdict(self, state: TrainState, group: PooledGroup, verdict: Verdict[TrainEvidence]) -> int:
         """Notes the rewards of a group, or removes it; returns how far that is from holding up the step."""
         if verdict.accepted and verdict.evidence is not None:
             group.rewards = verdict.evidence.rewards
@@ -253,7 +224,7 @@ class Trainer:
         return verdicts
 
     def _scoring(self, received: ReceivedGroup) -> Scoring | None:
-        """The question to the verifier about a foreign group; None where its family is not accepted."""
+        """The question to the verifier about a foreign group; None if its family is not accepted."""
         group = received.item
         task = group.task
         if self._accepted and task.family not in self._accepted:
@@ -263,16 +234,7 @@ class Trainer:
         texts = tuple([one.text for one in group.completions])
         return Scoring(problem, texts, group.question, within=self.settings.answers)
 
-    # Learning.
-
-    def absorb(
-        self,
-        state: TrainState,
-        turn: Turn,
-        own: Own[TrainRequest, TrainAnswer],
-        judged: Sequence[Judged[TrainEvidence]],
-    ) -> TrainState:
-        return self._learner.absorb(state, turn, own, judged)
+    # The journal and the checkpoints; `absorb` is the learner's.
 
     def explain(self, state: TrainState, turn: Turn) -> TrainNote | None:
         return state.figures.last

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import msgspec
 from shoal.errors import ConfigError
 from shoal.runs import RunFolder, read
 from shoal.runs.records import Answered, Arrived, VerdictGiven, content_of, decode_payload, refusing
-from shoal.runs.training import RolloutGroup, SampledGroups, TrainAnswer, TrainEvidence
+from shoal.runs.training import OwnGroup, RolloutGroup, SampledGroups, TrainAnswer, TrainEvidence
 from shoal.swarm import Place
 from shoal.train.settings import TrainSettings
 
@@ -19,7 +21,7 @@ Key = tuple[str, Place]
 
 
 class ShownCompletion(msgspec.Struct, frozen=True):
-    """`score` is None where this node has not scored it. `finished` is its author's word."""
+    """`score` is None if this node has not scored it. `finished` is its author's word."""
 
     text: str
     finished: bool
@@ -27,8 +29,8 @@ class ShownCompletion(msgspec.Struct, frozen=True):
 
 
 class ShownGroup(msgspec.Struct, frozen=True):
-    """`author` is empty for the node's own, otherwise a key, and `model` what the author says. `verdict` is
-    "own", "accepted", or why it was not."""
+    """`author` is a key, and `model` the author's word; both are "" for own groups. `verdict`: "own",
+    "accepted", or a reason."""
 
     author: str
     model: str
@@ -45,9 +47,13 @@ class Transcript(msgspec.Struct, frozen=True):
 
 
 def read_transcript(settings: TrainSettings, folder: Path, name: str, turn: int) -> Transcript:
-    """Own groups of the turn, then the foreign ones that were verified in it. ConfigError says which nodes or
-    turns there are."""
-    node = _find_node(settings, name)
+    """Own groups of the turn, then the foreign ones verified in it. ConfigError if there are none."""
+    names = settings.node_names()
+    found = [known for known in names if known == name or known.partition("-")[0] == name]
+    if len(found) != 1:
+        listed = ", ".join(names[:12]) + ("…" if len(names) > 12 else "")
+        raise ConfigError(f"there is no node {name[:64]!r}: the run has {listed}")
+    (node,) = found
     path = RunFolder.look(folder).journal_path(node)
     own: list[ShownGroup] = []
     turns: list[int] = []
@@ -63,7 +69,7 @@ def read_transcript(settings: TrainSettings, folder: Path, name: str, turn: int)
             if isinstance(answer, SampledGroups):
                 turns.append(content.turn)
                 if content.turn == turn:
-                    own = _own(answer)
+                    own = [_shown(group, group.scores) for group in answer.groups]
         elif isinstance(content, VerdictGiven) and content.turn == turn:
             verdicts[_key(content)] = content
     if turn not in turns and not verdicts:
@@ -72,7 +78,7 @@ def read_transcript(settings: TrainSettings, folder: Path, name: str, turn: int)
 
 
 def _foreign(path: Path, verdicts: dict[Key, VerdictGiven]) -> list[ShownGroup]:
-    """Read in a second pass: which of thousands of arrived items matter is only known after the first."""
+    """Read in a second pass: only the first tells which of thousands of arrived items matter."""
     found: list[ShownGroup] = []
     for record in read(path) if verdicts else ():
         content = content_of(record) if record.kind == "arrived" else None
@@ -82,55 +88,27 @@ def _foreign(path: Path, verdicts: dict[Key, VerdictGiven]) -> list[ShownGroup]:
         if verdict is None:
             continue
         group = decode_payload(content.item, RolloutGroup, f"{path}: record {record.number}")
-        rewards: tuple[float, ...] = ()
         if verdict.accepted:
-            rewards = decode_payload(
-                verdict.evidence, TrainEvidence, f"{path}: a verdict of turn {verdict.turn}"
-            ).rewards
-        found.append(
-            ShownGroup(
-                content.author,
-                group.model,
-                "accepted" if verdict.accepted else f"rejected: {verdict.reason}",
-                group.task.family,
-                group.question,
-                [
-                    ShownCompletion(one.text, one.finished, rewards[place] if place < len(rewards) else None)
-                    for place, one in enumerate(group.completions)
-                ],
-            )
-        )
+            where = f"{path}: a verdict of turn {verdict.turn}"
+            rewards = decode_payload(verdict.evidence, TrainEvidence, where).rewards
+            found.append(_shown(group, rewards, content.author, "accepted"))
+        else:
+            found.append(_shown(group, (), content.author, f"rejected: {verdict.reason}"))
     return found
 
 
-def _own(answer: SampledGroups) -> list[ShownGroup]:
-    return [
-        ShownGroup(
-            "",
-            "",
-            "own",
-            group.task.family,
-            group.question,
-            [
-                ShownCompletion(one.text, one.finished, score)
-                for one, score in zip(group.completions, group.scores, strict=True)
-            ],
-        )
-        for group in answer.groups
-    ]
+def _shown(
+    group: OwnGroup | RolloutGroup, scores: Sequence[float], author: str = "", verdict: str = "own"
+) -> ShownGroup:
+    model = group.model if isinstance(group, RolloutGroup) else ""
+    texts: Sequence[Any] = group.completions
+    pairs = zip_longest(texts, scores[: len(texts)])
+    completions = [ShownCompletion(one.text, one.finished, score) for one, score in pairs]
+    return ShownGroup(author, model, verdict, group.task.family, group.question, completions)
 
 
 def _key(item: VerdictGiven | Arrived) -> Key:
     return (item.author, Place(item.kind, item.epoch, item.seq, item.index))
-
-
-def _find_node(settings: TrainSettings, name: str) -> str:
-    names = settings.node_names()
-    found = [known for known in names if known == name or known.partition("-")[0] == name]
-    if len(found) != 1:
-        listed = ", ".join(names[:12]) + ("…" if len(names) > 12 else "")
-        raise ConfigError(f"there is no node {name[:64]!r}: the run has {listed}")
-    return found[0]
 
 
 def _which(turns: list[int]) -> str:
