@@ -61,7 +61,7 @@ install-engine:
 install-packages:
 	$(PIP) --no-compile --requirement $(PACKAGES)
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -c "from transformers import AutoModelForCausalLM, \
-	  GPT2LMHeadModel, LlamaForCausalLM, Qwen2ForCausalLM; import rich.table, typer, uvicorn"
+	  GPT2LMHeadModel, LlamaForCausalLM, Qwen3ForCausalLM; import rich.table, typer, uvicorn"
 
 $(READY): $(DEMO_READY)
 	@echo "adding the packages for tests: about two minutes, and 2 GB more on disk"
