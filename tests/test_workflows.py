@@ -67,7 +67,7 @@ def test_ci_runs_the_readmes_test_command_and_prints_the_coverage() -> None:
 def test_a_fresh_clone_has_what_the_tests_need() -> None:
     wanted = {re.split(r"[^a-z-]", name)[0] for name in PROJECT["optional-dependencies"]["dev"]}
     pinned = {line.partition("==")[0].lower() for line in (ROOT / "constraints.txt").read_text().splitlines()}
-    for name in ("pytest", "pytest-cov", "pytest-timeout", "pytest-xdist", "pyyaml", "hypothesis", "setuptools"):
+    for name in "pytest pytest-cov pytest-timeout pytest-xdist pyyaml hypothesis setuptools".split():
         assert name in wanted
         assert name in pinned
 
