@@ -135,10 +135,12 @@ def test_a_release_needs_tag_version_and_changelog_to_agree(
         shutil.copy(path, package)
     (compare,) = commands(RELEASE, "version")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    # The copy of the package does not count as covered: it is gone when the table of lines is made.
+    given = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
     done = subprocess.run(
         ["bash", "-e", "-c", compare],
         cwd=tmp_path,
-        env={**os.environ, "PATH": path, "GITHUB_REF_NAME": tag.format(version=version)},
+        env={**given, "PATH": path, "GITHUB_REF_NAME": tag.format(version=version)},
         capture_output=True,
         text=True,
         timeout=60,
