@@ -115,7 +115,7 @@ def test_the_coverage_is_reported_and_honest(verifier: WorkerVerifier, tmp_path:
     if not (coverage.seccomp and coverage.landlock):
         assert coverage.missing
     (tmp_path / "file").write_text("the tests' own process is not confined")
-    subprocess.run([sys.executable, "-c", ""], check=True)
+    subprocess.run([sys.executable, "-c", ""], check=True, timeout=60)
 
 
 def test_the_filter_refuses_what_is_not_listed() -> None:
