@@ -20,7 +20,7 @@ import msgspec
 
 from shoal.evolve.asking import Asker
 from shoal.evolve.outside import SearchOutside
-from shoal.evolve.searcher import Searcher, champion_kinds
+from shoal.evolve.searcher import Searcher
 from shoal.evolve.settings import EvolveSettings
 from shoal.evolve.state import SearchState
 from shoal.node import Inline, Node, NodeSettings
@@ -145,7 +145,7 @@ def evolve_swarm(nodes: int, rounds: int, seed: int = 1) -> SimSwarm:
         return build
 
     # Drain, open, two proposals, close: five turns make a round.
-    return _swarm(nodes, seed, champion_kinds(), make, interval=INTERVAL / 5)
+    return _swarm(nodes, seed, Searcher.kinds, make, interval=INTERVAL / 5)
 
 
 def play(
