@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.cli import search_terminal as archive_map
+from shoal.cli import running, search_terminal as archive_map
 from shoal.evolve.settings import EvolveSettings
 from shoal.node import Stop
 from shoal.runs import RunFolder, to_toml
@@ -132,7 +132,7 @@ def test_a_node_that_fails_is_a_line_and_an_exit_code(shoal: Shoal, tmp_path: Pa
     lines = [line for line in done.err.splitlines() if line.startswith("shoal:")]
     assert lines == [
         "shoal: 2-error-authentication (fake:error=authentication): fake:error=authentication fails as it was asked to",
-        f"shoal: it can go on. Go on with: shoal resume {tmp_path / 'run'}",
+        f"shoal: not finished. Go on with: shoal resume {tmp_path / 'run'}",
     ], "the reason and the remedy are the last lines"
     assert "not finished; 1" in done.out
 
@@ -296,3 +296,13 @@ def test_an_interrupted_run_says_where_it_stood_and_how_to_go_on(
     else:
         assert "1-bomber: round 1/5" in errors
         assert "Go on with" in errors.splitlines()[-1]
+
+
+def test_runs_that_begin_in_the_same_second_have_folders_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(running.time, "strftime", lambda form: form)
+    folders = [running.new_folder("evolve") for _ in range(3)]
+    assert len(set(folders)) == 3
+    assert all(folder.is_dir() for folder in folders)

@@ -9,6 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from shoal.evolve.crew import SearchCrew
+from shoal.evolve.settings import EvolveSettings
+from shoal.node.crew import Network
+from shoal.node.processes import _orders
+from shoal.node.running import open_run
 from shoal.runs.journal import read
 from shoal.swarm import Identity
 from tests.processes import PATIENCE, shoal, started, wait_until
@@ -74,3 +79,14 @@ def test_a_node_that_waits_for_peers_can_be_stopped_and_resumed(
     resumed = shoal(started, "resume", run)
     _, errors = resumed.communicate(timeout=PATIENCE)
     assert resumed.returncode == 0, errors
+
+
+def test_a_run_that_was_alone_for_a_while_still_speaks_for_the_machine(home: Path, tmp_path: Path) -> None:
+    settings = EvolveSettings(models=("builtin:bomber",)).settled()
+    crew = SearchCrew(settings)
+    with open_run(settings, tmp_path / "run") as run:
+        machine = str(home / "identity.key")
+        joined = Network(swarm="herring", machine_key=machine)
+        assert _orders(crew, run, joined)[0].key == machine
+        assert _orders(crew, run, Network())[0].key == str(node_folder(run.path) / "private.key")
+        assert _orders(crew, run, joined)[0].key == machine

@@ -23,7 +23,7 @@ MOST_SEEDS = 1000
 Workers = Annotated[
     int | None, option("--workers", "N", "Runs at a time, by default one per core.", min=1, max=1024)
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the arms and settings, run nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the arms, run nothing.")]
 
 
 def carry_out(

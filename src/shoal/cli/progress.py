@@ -127,7 +127,7 @@ class ProgressDisplay:
         if self._live is not None:
             self._live.stop()
         elif self._untold is not None:
-            self._tell(self._untold)
+            self._tell(self._untold, with_troubles=False)  # the caller tells them last
 
     def show(self, progress: Progress[Any]) -> None:
         self.troubled = troubles(progress.nodes)
@@ -154,20 +154,21 @@ class ProgressDisplay:
         elif self._manner == "programs":
             print(f"{json.dumps({'doing': text})}\n", end="", file=sys.stderr, flush=True)
 
-    def _tell(self, progress: Progress[Any]) -> None:
+    def _tell(self, progress: Progress[Any], *, with_troubles: bool = True) -> None:
         self._next_line, self._untold = progress.seconds + LINE_EVERY, None
         if self._manner == "people":
             for line in self._view.lines(progress):
                 print(line, file=sys.stderr)
-            self.tell_troubles()
+            if with_troubles:
+                self.tell_troubles()
         elif self._manner == "programs":
             for one in self._view.objects(progress):
                 print(json.dumps(one), file=sys.stderr, flush=True)
 
-    def tell_troubles(self) -> None:
-        """Prints the reasons why nodes stopped early, each once, however often this is called."""
+    def tell_troubles(self, *, again: bool = False) -> None:
+        """Prints the reasons why nodes stopped early, each once unless `again`."""
         for trouble in self.troubled:
-            if trouble not in self._told:
+            if again or trouble not in self._told:
                 self._told.add(trouble)
                 note(f"shoal: {trouble}")
 

@@ -24,6 +24,7 @@ NOBODY_HEARD = 1
 NODE_FAILED = 2
 INTERRUPTED = 130
 LOOK_EVERY = 0.05
+NOBODY = "nobody was heard (0 peers), so nobody received anything: try `shoal doctor --join ADDRESS`"
 
 TRAFFIC = (
     Column("peers", "peer", "peers {}", 4, lambda node: str(node.traffic.peers)),
@@ -57,7 +58,15 @@ class Terminal:
 
 
 def new_folder(application: str) -> Path:
-    return Path("runs") / time.strftime(f"{application}-%Y%m%d-%H%M%S")
+    """A new, empty folder in runs/, also if another run begins at the same moment."""
+    name, number = time.strftime(f"{application}-%Y%m%d-%H%M%S"), 1
+    while True:
+        path = Path("runs") / (name if number == 1 else f"{name}-{number}")
+        try:
+            path.mkdir(parents=True)
+            return path
+        except FileExistsError:
+            number += 1
 
 
 def run_and_report(
@@ -94,8 +103,8 @@ def run_and_report(
     elif ended == "finished" or terminal.has_results(summary):
         terminal.print_summary(summary, folder)
     code = _conclude(ended, stop, display, folder)
-    only_gives = not (network.is_private or in_process) and display.peers == 0
-    for text, meaning in terminal.remarks(summary, only_gives):
+    unheard = not (network.is_private or in_process) and display.peers == 0
+    for text, meaning in terminal.remarks(summary, unheard):
         if ended == "finished" or stop.requested:
             note(f"shoal: {text}")
             code = code or meaning
@@ -106,8 +115,8 @@ def run_and_report(
 def _conclude(ended: str, stop: Stop, display: ProgressDisplay, folder: Path) -> int:
     if ended == "finished":
         return 0
-    display.tell_troubles()
-    note(f"shoal: {'stopped' if stop.requested else 'it can go on'}. Go on with: shoal resume {folder}")
+    display.tell_troubles(again=True)
+    note(f"shoal: {'stopped' if stop.requested else 'not finished'}. Go on with: shoal resume {folder}")
     return INTERRUPTED if stop.requested else NODE_FAILED
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from shoal.cli.output import clean, on_terminal, print_table
 from shoal.cli.progress import Column, number, rate, share_of
-from shoal.cli.running import LEFT, NODE_FAILED, TRAFFIC, Terminal
+from shoal.cli.running import LEFT, NOBODY, NODE_FAILED, TRAFFIC, Terminal
 
 if TYPE_CHECKING:
     from shoal.runs.search import Axis, Placed, SearchSummary
@@ -91,9 +91,9 @@ def _mean_percent(shares: Sequence[float | None]) -> float | None:
     return 100 * sum(known) / len(known) if known else None
 
 
-def _remarks(summary: SearchSummary, only_gives: bool) -> list[tuple[str, int]]:
-    """Nodes whose model never answered."""
-    return [
+def _remarks(summary: SearchSummary, unheard: bool) -> list[tuple[str, int]]:
+    """Nodes whose model never answered, and a swarm that was silent."""
+    return [(NOBODY, 0)] * unheard + [
         (f"{node.name}: no call was answered; the last: {clean(node.last_failure, 300)}", NODE_FAILED)
         for node in summary.nodes
         if node.failed and node.failed == node.proposals

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from shoal.cli.output import clean, print_table
 from shoal.cli.progress import Column, number, rate, share_of
-from shoal.cli.running import LEFT, NOBODY_HEARD, TRAFFIC, Terminal
+from shoal.cli.running import LEFT, NOBODY, NOBODY_HEARD, TRAFFIC, Terminal
 
 if TYPE_CHECKING:
     from shoal.runs.training import TrainSummary
@@ -21,7 +21,6 @@ COLUMNS = (
     Column("tokens", "tokens", "{} tokens", 3, lambda node: share_of(node.spent, node.allowed)),
     LEFT,
 )
-NOBODY = "nobody was heard (0 peers), so nobody received anything: try `shoal doctor --join ADDRESS`"
 
 
 def print_summary(summary: TrainSummary, folder: Path) -> None:
@@ -64,9 +63,10 @@ def print_summary(summary: TrainSummary, folder: Path) -> None:
             print(f"\n{node.name}: {clean(node.last, 400)}")
 
 
-def _remarks(summary: TrainSummary, only_gives: bool) -> list[tuple[str, int]]:
+def _remarks(summary: TrainSummary, unheard: bool) -> list[tuple[str, int]]:
+    """Training alone is a result; giving to nobody is a failure."""
     trains = any(node.trains for node in summary.nodes)
-    return [(NOBODY, NOBODY_HEARD)] if only_gives and not trains else []
+    return [(NOBODY, 0 if trains else NOBODY_HEARD)] if unheard else []
 
 
 TRAINING = Terminal(

@@ -99,6 +99,9 @@ def _orders(crew: Crew[StandingOf], run: RunFolder, network: Network) -> list[Or
         keys.append(run.node_folder(name) / "identity.key")
     if len(keys) == 1 and network.key is not None:
         keys = [Path(network.key)]
+    elif len(keys) == 1 and network.is_private and not keys[0].exists():
+        # Not the file that later decides whether a resumed run speaks for the machine.
+        keys = [keys[0].with_name("private.key")]
     elif len(keys) == 1 and network.machine_key is not None and not keys[0].exists():
         # The node itself finds out whether another one has the machine's identity, by claiming it: anything
         # found out here may be otherwise a moment later.
