@@ -5,11 +5,11 @@ Parts are loaded when first used: listing runs needs no torch."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from shoal.errors import RunError
+from shoal.lazy import load
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,7 @@ class Application:
     findings: str
 
     def load(self, part: str) -> Any:
-        module, _, attribute = getattr(self, part).partition(":")
-        return getattr(import_module(module), attribute)
+        return load(getattr(self, part))
 
 
 APPLICATIONS = {

@@ -1,6 +1,7 @@
-"""Public names of a package, loaded when first used, so that importing it loads none of its modules.
+"""Objects that are loaded when first used: by a text such as `package.module:Class`, or by name from a
+package whose import loads none of its modules.
 
-The names stand once, in the package's stub `__init__.pyi`, where type checkers read them too:
+The names of a package stand once, in the package's stub `__init__.pyi`, where type checkers read them too:
 
     from shoal.tasks.family import Family as Family, Puzzle as Puzzle
 """
@@ -25,9 +26,18 @@ def lazily(package: str, file: str) -> tuple[list[str], Callable[[str], Any]]:
         names = names.partition("\n\n")[0]  # behind an empty line stand other declarations
         places |= {name.split()[-1]: module for name in names.split(",") if name.strip()}
 
-    def load(name: str) -> Any:
+    def find(name: str) -> Any:
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(import_module(places[name]), name)
 
-    return sorted(places), load
+    return sorted(places), find
+
+
+def load(target: str) -> Any:
+    """The object called `module:attribute`, or `module:outer.inner`; raises whatever its import raises."""
+    module, _, attributes = target.partition(":")
+    found: Any = import_module(module)
+    for attribute in attributes.split("."):
+        found = getattr(found, attribute)
+    return found

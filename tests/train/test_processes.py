@@ -65,8 +65,8 @@ def test_three_different_models_and_a_contributor_survive_a_kill(
     assert summary["finished"]
     assert [node["steps"] for node in summary["nodes"]] == [3, 3, 3, 3]
     assert [node["trains"] for node in summary["nodes"]] == [True, True, True, False]
-    # Nobody waits for anybody, so a quick node may end before others speak. The slow one hears them all.
-    assert summary["nodes"][2]["foreign_seen"], summary
+    seen = [node["foreign_seen"] for node in summary["nodes"][1:3]]
+    assert all(seen), summary
 
     from transformers import AutoModelForCausalLM, AutoTokenizer
 

@@ -74,5 +74,6 @@ def contribute(
     check_models(chosen)
     if rollouts is not None:
         read_prepared(rollouts)  # names its faults before anything is joined
-    folder = out or new_folder("contribute")
-    run_and_report(chosen, folder, network.network_of_run(1), in_process=False, json=json, quiet=quiet)
+    reached = network.network_of_run(1)
+    folder = out or new_folder("contribute")  # made last, so that a refusal leaves none behind
+    run_and_report(chosen, folder, reached, in_process=False, json=json, quiet=quiet)

@@ -136,8 +136,8 @@ class NetworkOptions:
                 )
             if self.wait_for >= max(nodes, 1) and self.wait_for:
                 raise ConfigError(
-                    f"--wait-for {self.wait_for}: this run is a swarm of its own with {nodes} nodes, so a "
-                    f"node has {nodes - 1} peers: join others with --join or --swarm"
+                    f"--wait-for {self.wait_for}: in a swarm of its own this run has {nodes - 1} "
+                    f"peers for each node: join others with --join or --swarm"
                 )
             network = Network(transport=self.transport, wait_for=self.wait_for)
         elif nodes == 1:

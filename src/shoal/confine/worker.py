@@ -8,7 +8,6 @@ random number of its request, so nothing that was written earlier can pass for i
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 import struct
@@ -21,6 +20,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from shoal.confine import sandbox
+from shoal.lazy import load
 
 HEADER = struct.Struct(">I")
 MOST_ASKED = 16 << 20
@@ -123,8 +123,7 @@ def main() -> None:
     orders = msgspec.msgpack.decode(read_frame(requests), type=Orders)
     sandbox.die_with(orders.parent)
     watch = Watch(orders.call_seconds)
-    module, _, function = orders.service.partition(":")
-    service: Service = getattr(importlib.import_module(module), function)(orders.settings, watch)
+    service: Service = load(orders.service)(orders.settings, watch)
     readable = (*orders.readable, *service.readable)
     coverage = sandbox.enter(readable, memory=orders.memory, cpu_seconds=orders.cpu_seconds)
     write_frame(replies, msgspec.msgpack.encode(coverage))

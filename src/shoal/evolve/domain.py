@@ -5,7 +5,6 @@ number with its evaluator. `docs/domains.md` builds one; packages register their
 from __future__ import annotations
 
 import hashlib
-import importlib
 import math
 import random
 import threading
@@ -24,6 +23,7 @@ from shoal.evolve.archive import UNKNOWN, Elite, cell_of
 from shoal.evolve.extraction import extract_programs
 from shoal.evolve.metrics import Duel
 from shoal.evolve.prompts import Prompts, generic_prompts
+from shoal.lazy import load
 from shoal.runs.search import Axis, Evaluation, Origin, Words
 
 Task = Literal["new", "mutate"]
@@ -320,13 +320,9 @@ def _target(name: str) -> str:
 
 
 def _load(name: str, target: str) -> object:
-    module, _, attribute = target.partition(":")
     try:
-        found: Any = importlib.import_module(module)
-        for part in attribute.split("."):
-            found = getattr(found, part)
+        return load(target)
     except (Exception, SystemExit) as error:  # a stranger's module may raise anything on import
         raise ConfigError(
             f"domain {name!r} cannot be loaded from {target}: {type(error).__name__}: {error}"
         ) from error
-    return found

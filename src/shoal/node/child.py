@@ -10,13 +10,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
 import msgspec
 
 from shoal.errors import RunError, ShoalError
+from shoal.lazy import load
 from shoal.node.crew import Crew, Network, private_swarm
 from shoal.node.drive import Stop, run_in_field
 from shoal.runs import RunFolder, load_settings
@@ -62,8 +62,7 @@ def main() -> NoReturn:
 
 def read_crew(orders: Orders) -> Crew[Any]:
     """The crew of a run, from its folder. The class is named by the parent, which runs the same code."""
-    module, _, name = orders.crew.partition(":")
-    crew = getattr(import_module(module), name)
+    crew = load(orders.crew)
     made: Crew[Any] = crew(load_settings(crew.settings_type, Path(orders.folder)))
     return made
 

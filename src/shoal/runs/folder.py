@@ -170,7 +170,7 @@ def _is_run(path: Path) -> bool:
 
 def _require_run(path: Path) -> None:
     if not path.is_dir():
-        raise RunError(f"{path}: there is no such run folder.")
+        raise RunError(f"{path}: there is no such run folder. `shoal runs` lists the runs in a folder.")
     if not _is_run(path):
         raise RunError(f"{path}: this is not a run folder{_instead(path)}.")
 

@@ -5,7 +5,6 @@ A name may come from a stranger. It is only ever looked up: no name imports anyt
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache, partial
@@ -14,6 +13,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from shoal.errors import ShoalError, TaskError
+from shoal.lazy import load
 from shoal.tasks.family import Family, canonical_parameters, hint, show
 from shoal.tasks.gym import SPECIALTIES, GymFamily
 from shoal.tasks.questions import QuestionFile
@@ -129,11 +129,8 @@ def registered_places() -> list[str]:
 
 
 def _load(name: str, target: str) -> Maker:
-    module, _, attribute = target.partition(":")
     try:
-        found: Any = importlib.import_module(module)
-        for part in attribute.split("."):
-            found = getattr(found, part)
+        found = load(target)
     except (Exception, SystemExit) as error:
         problem = f"{type(error).__name__}: {error}"
         raise TaskError(f"task {name} cannot be loaded from {target}: {problem}") from error
