@@ -77,7 +77,7 @@ def test_merging_says_what_is_missing() -> None:
 def test_niche_novelty() -> None:
     previous = Archive(LINE, "now", [scored("a", 1, 0), scored("b", 1, 1)])
     assert niche_novelty([(0,), (2,), (3,), (3,)], previous) == 0.75
-    assert niche_novelty([(0,)], None) == 1.0
+    assert niche_novelty([(0,)], None) is None, "a first round has nothing to compare with"
     assert niche_novelty([], previous) is None
 
 

@@ -79,6 +79,19 @@ def test_counts_add_up(summary: SearchSummary) -> None:
     assert msgspec.json.decode(msgspec.json.encode(summary), type=SearchSummary) == summary
 
 
+def test_novelty_is_the_mean_over_the_rounds_for_which_something_had_arrived(
+    folder: Path, summary: SearchSummary, tmp_path: Path
+) -> None:
+    for node, history in zip(summary.nodes, histories(folder), strict=True):
+        opened = [event.note for event in history.events if event.note.step == "open"]
+        heard = [note.novelty for note in opened[1:] if note.visitors]
+        assert node.rounds_heard == len(heard) > 0
+        assert node.novelty == pytest.approx(sum(one for one in heard if one is not None) / len(heard))
+    assert run(small(calls=24, sharing="off"), tmp_path / "alone", in_process=True) == "finished"
+    alone = summarise(tmp_path / "alone").nodes
+    assert [(node.novelty, node.rounds_heard) for node in alone] == [(None, 0)] * 4
+
+
 def test_the_curve_ends_where_the_run_does(summary: SearchSummary) -> None:
     calls = [point.calls for point in summary.curve]
     assert calls == sorted(calls)

@@ -48,7 +48,18 @@ def print_summary(summary: SearchSummary, folder: Path) -> None:
     )
     print()
     print_table(
-        ("node", "rounds", "calls", "failed", "valid %", "placed", "received", "novel %", "cells"),
+        (
+            "node",
+            "rounds",
+            "calls",
+            "failed",
+            "valid %",
+            "placed",
+            "received",
+            "rounds heard",
+            "novel %",
+            "cells",
+        ),
         [
             (
                 node.name,
@@ -58,7 +69,8 @@ def print_summary(summary: SearchSummary, folder: Path) -> None:
                 100 * node.valid / node.proposals if node.proposals else None,
                 node.accepted,
                 node.champions_received,
-                _mean_percent(node.niche_novelty),
+                node.rounds_heard,
+                None if node.novelty is None else 100 * node.novelty,
                 node.cells,
             )
             for node in summary.nodes
@@ -84,11 +96,6 @@ def print_summary(summary: SearchSummary, folder: Path) -> None:
         print(f"See it:    shoal show {folder} --best")
         if summary.words.command:
             print(f"Try it:    {summary.words.command.format(run=folder)}")
-
-
-def _mean_percent(shares: Sequence[float | None]) -> float | None:
-    known = [share for share in shares if share is not None]
-    return 100 * sum(known) / len(known) if known else None
 
 
 def _remarks(summary: SearchSummary, unheard: bool) -> list[tuple[str, int]]:

@@ -93,9 +93,11 @@ def _common_axes(archives: Sequence[Archive]) -> tuple[Axis, ...]:
 
 
 def niche_novelty(received: Sequence[Cell], previous: Archive | None) -> float | None:
-    """DEI's eta: the share of received champions, if any, whose cell was empty in the previous archive."""
-    new = [cell for cell in received if previous is None or previous.get(cell) is None]
-    return len(new) / len(received) if received else None
+    """DEI's eta: the share of received champions whose cell was empty in the archive of the round before.
+    None without any, and in a first round: nothing was there before, so everything would count as new."""
+    if not received or previous is None:
+        return None
+    return sum(previous.get(cell) is None for cell in received) / len(received)
 
 
 class Contribution(NamedTuple):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -122,12 +123,15 @@ def cells_of(archive: Archive, makers: Makers) -> list[Placed]:
 
 
 def _node(history: NodeHistory) -> SearchNodeSummary:
+    heard = [novelty for novelty in history.niche_novelty if novelty is not None]
     return SearchNodeSummary(
         **{name: getattr(history, name) for name in COUNTED},
         calls=_spent([history], "calls"),
         tokens=_spent([history], "tokens"),
         cells=0 if history.archive is None else len(history.archive),
         rounds=history.state.course.round,
+        novelty=statistics.fmean(heard) if heard else None,
+        rounds_heard=len(heard),
     )
 
 

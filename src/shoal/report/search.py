@@ -9,12 +9,19 @@ from shoal.report.page import figures, header, how_it_was_run, note, program, se
 from shoal.report.plots import chart_figure, fitness_figure, greatest_fitness, models_figure
 from shoal.runs.markup import Markup, element, number, table
 from shoal.runs.results import ArchiveMap, Chart, Curve
-from shoal.runs.search import SearchPoint, SearchSummary
+from shoal.runs.search import SearchNodeSummary, SearchPoint, SearchSummary
 
-NODE_COLUMNS = "model calls tokens proposals valid duplicates accepted champions_received cells".split()
+NODE_COLUMNS = (
+    "model rounds calls tokens proposals valid duplicates accepted champions_received cells rounds_heard"
+).split()
+_HEADINGS = [field.removeprefix("champions_").replace("_", " ") for field in NODE_COLUMNS]
 _EVALUATORS = (
     "Common: every elite evaluated anew against one set of opponents, the same for all runs. Raw: as each "
     "node measured, against its own opponents, whose number raises fitness."
+)
+_NOVELTY = (
+    "η, niche novelty: of the received champions, the share whose cell was empty in the archive of the round "
+    "before; the mean over the rounds heard, those for which champions had arrived."
 )
 _FALLS = (
     "Both curves fall when a round opens: archives begin afresh against one more opponent, so that raw "
@@ -55,12 +62,13 @@ def search_parts(
         section(
             "Nodes",
             table(
-                ["node", *(field.removeprefix("champions_") for field in NODE_COLUMNS)],
+                ["node", *_HEADINGS, "η, %"],
                 [
-                    [node.name, *(str(getattr(node, field)) for field in NODE_COLUMNS)]
+                    [node.name, *(str(getattr(node, field)) for field in NODE_COLUMNS), _novelty(node)]
                     for node in summary.nodes
                 ],
             ),
+            note(_NOVELTY),
         ),
         section("Along the way", figures(_curves(summary.curve)), element("p", _FALLS))
         if summary.curve
@@ -69,6 +77,10 @@ def search_parts(
         _best(summary) if summary.best_source else None,
         how_it_was_run(settings, versions),
     ]
+
+
+def _novelty(node: SearchNodeSummary) -> str:
+    return "–" if node.novelty is None else number(100 * node.novelty, 0)
 
 
 def _curves(points: list[SearchPoint]) -> list[Markup]:

@@ -265,7 +265,7 @@ class SearchNote(msgspec.Struct, frozen=True, omit_defaults=True):
     """One turn. `cells`, `best` and `qd_score` are of the node's archive afterwards, which met `opponents`
     opponents (None: the turn had no archive). `evaluations` were made in this turn. Of the `visitors` of a
     new round, `used` were placed or chosen as opponents; `novelty` is the share of them whose cell was empty
-    in the archive of the round before, None without any."""
+    in the archive of the round before, None without visitors or without such an archive."""
 
     turn: Count
     round: Count
@@ -290,7 +290,8 @@ class SearchNote(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SearchNodeSummary(msgspec.Struct, frozen=True):
-    """`valid` proposals were programs, `accepted` ones took a cell, `failed` ones got no answer."""
+    """`valid` proposals were programs, `accepted` ones took a cell, `failed` ones got no answer. `novelty` is
+    the mean niche novelty over `rounds_heard`: those, after the first, for which champions had arrived."""
 
     name: str
     model: str
@@ -310,6 +311,8 @@ class SearchNodeSummary(msgspec.Struct, frozen=True):
     held_to_grammar: int = 0
     failed: int = 0
     last_failure: str = ""
+    novelty: float | None = None
+    rounds_heard: int = 0
 
 
 class ModelSummary(msgspec.Struct, frozen=True):
