@@ -36,7 +36,7 @@ from shoal.swarm import ExchangeSettings
 from shoal.swarm.body import PackedItem
 from shoal.swarm.exchange import Exchange
 from shoal.swarm.kinds import Kinds
-from shoal.tasks.judge import DirectVerifier
+from shoal.tasks.unconfined import DirectVerifier
 from shoal.train.outside import TrainOutside
 from shoal.train.rollouts import rollout_kinds
 from shoal.train.settings import TrainSettings

@@ -18,9 +18,9 @@ from shoal.errors import TaskError
 from shoal.tasks.confined import Named, ReplyCache, WorkerVerifier, _plausible
 from shoal.tasks.family import canonical_parameters
 from shoal.tasks.gym import SAFE
-from shoal.tasks.judge import MOST_ANSWER, MOST_ANSWERS, DirectVerifier
 from shoal.tasks.registry import known_families
 from shoal.tasks.sums import BUILTIN
+from shoal.tasks.unconfined import MOST_ANSWER, MOST_ANSWERS, DirectVerifier
 from shoal.tasks.verifier import Posed, Posing, Problem, Refused, Scored, Scoring, Verifier
 from tests.tasks.asking import score
 

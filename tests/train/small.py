@@ -12,7 +12,7 @@ from shoal.policy.table import TablePolicy
 from shoal.runs.journal import MemoryJournal
 from shoal.runs.training import Completion, RolloutGroup, TaskName
 from shoal.swarm import Place, Received
-from shoal.tasks.judge import DirectVerifier
+from shoal.tasks.unconfined import DirectVerifier
 from shoal.tasks.verifier import Posed, Problem
 from shoal.train.outside import TrainOutside
 from shoal.train.rollouts import ReceivedGroup, pooled, task_seed

@@ -14,7 +14,7 @@ from shoal.policy.pool import PoolLimits
 from shoal.policy.table import TablePolicy
 from shoal.runs.journal import MemoryJournal
 from shoal.runs.training import Completion, RolloutGroup, TaskName
-from shoal.tasks.judge import DirectVerifier
+from shoal.tasks.unconfined import DirectVerifier
 from shoal.tasks.verifier import Refused, Scored, Scoring
 from tests.train.small import Mailbox, honest_group, make_node, received, run_to_end, small, true_question
 

@@ -18,8 +18,16 @@ from shoal.confine.process import IdleError, StoppedError, Worker
 from shoal.confine.sandbox import Coverage
 from shoal.confine.worker import Orders
 from shoal.errors import TaskError
-from shoal.tasks.judge import MOST_ANSWER, MOST_ANSWERS, MOST_QUESTION, Places, Preparing, refused, unusable
 from shoal.tasks.registry import canonical_name, source_of
+from shoal.tasks.unconfined import (
+    MOST_ANSWER,
+    MOST_ANSWERS,
+    MOST_QUESTION,
+    Places,
+    Preparing,
+    refused,
+    unusable,
+)
 from shoal.tasks.verifier import (
     MOST_TEXT,
     STOPPED,
@@ -77,7 +85,7 @@ class WorkerVerifier:
         self._seconds = seconds
         self._orders = Orders(
             parent=0,
-            service="shoal.tasks.judge:TaskService",
+            service="shoal.tasks.unconfined:TaskService",
             settings=_raw(Places(paths, self._families, answer_seconds)),
             readable=(*paths.values(), *self._import_paths),
             memory=MEMORY,

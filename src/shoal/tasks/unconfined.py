@@ -1,5 +1,5 @@
-"""The judge poses and scores, in any process: each request gets a reply and never an exception. If a family
-raises over an answer, that is wrong; if it raises over a question or settings, that is a refusal.
+"""Posing and scoring in any process, without limits: each request gets a reply and never an exception. If a
+family raises over an answer, that is wrong; if it raises over a question or settings, that is a refusal.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def unusable(problem: Problem) -> Refused | None:
     return None
 
 
-class Judge:
+class UnconfinedVerifier:
     """A `Verifier` without limits of its own. `scorer` calls the family's `score` for one answer."""
 
     def __init__(
@@ -142,7 +142,7 @@ class Judge:
         return found
 
 
-class DirectVerifier(Judge):
+class DirectVerifier(UnconfinedVerifier):
     """A verifier in the node's own process, for the simulator and for tests. It refuses all families but the
     builtin ones, because nothing here limits or confines."""
 
@@ -172,7 +172,7 @@ class Preparing(msgspec.Struct, frozen=True, tag="prepare"):
 
 
 class TaskService:
-    """A judge as the service of a confined worker (confine/worker.py)."""
+    """The same as the service of a confined worker (confine/worker.py)."""
 
     def __init__(self, settings: msgspec.Raw, watch: Watch) -> None:
         places = msgspec.msgpack.decode(settings, type=Places)
@@ -185,7 +185,7 @@ class TaskService:
         def opener(name: str, parameters: Mapping[str, object]) -> Family:
             return open_task(name, parameters, files=places.files, families=places.families)
 
-        self._judge = Judge(opener, self._score)
+        self._verifier = UnconfinedVerifier(opener, self._score)
 
     def answer(self, request: msgspec.Raw) -> TaskReply:
         asked = self._decode(request)
@@ -200,9 +200,9 @@ class TaskService:
 
     def _answer(self, asked: Posing | Scoring | Preparing) -> TaskReply:
         if isinstance(asked, Posing):
-            return self._judge.pose(asked.problem)
+            return self._verifier.pose(asked.problem)
         if isinstance(asked, Scoring):
-            return self._judge.score([asked])[0]
+            return self._verifier.score([asked])[0]
         with suppress(ShoalError):  # the parent limits the time of this one
             self._watch.limited(0.0, prepare, asked.family, self._families)
         return refused("prepared")
