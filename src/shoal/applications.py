@@ -17,9 +17,11 @@ class Application:
     """`name` stands in the config; `title` is for people. The other fields name parts as `module:attribute`:
     `crew`: the nodes, made from settings of its `settings_type`. `check_models(settings)`: refuses models
     that can be seen not to be usable. `note`: the struct of a turn's note. `summarise(folder)`: a run in
-    numbers. `export(folder, out)`: tables and files. `report(...)`: parts of a page. `view`: a node in the
-    dashboard. `points`: a note as numbers for trackers. `terminal`: tables and summary for the terminal.
-    `findings`: an experiment's results."""
+    numbers. `outcome(folder, cache, goes_on)`: the same with all that an experiment reports, after work that
+    `goes_on(share)` can stop (then None); `cache` is a folder that its runs share. `export(folder, out)`:
+    tables and files. `report(...)`: parts of a page. `view`: a node in the dashboard. `points`: a note as
+    numbers for trackers. `terminal`: tables and summary for the terminal. `findings`: an experiment's
+    results."""
 
     name: str
     title: str
@@ -27,6 +29,7 @@ class Application:
     check_models: str
     note: str
     summarise: str
+    outcome: str
     export: str
     report: str
     view: str
@@ -48,6 +51,7 @@ APPLICATIONS = {
             check_models="shoal.evolve.asking:check_models",
             note="shoal.runs.search:SearchNote",
             summarise="shoal.evolve.summary:summarise",
+            outcome="shoal.evolve.champions:outcome",
             export="shoal.evolve.programs:export_search",
             report="shoal.report.search:search_parts",
             view="shoal.dashboard.search_view:SearchView",
@@ -62,6 +66,7 @@ APPLICATIONS = {
             check_models="shoal.train.crew:check_models",
             note="shoal.runs.training:TrainNote",
             summarise="shoal.train.summary:summarise",
+            outcome="shoal.train.summary:outcome",
             export="shoal.train.export:export_training",
             report="shoal.report.training:training_parts",
             view="shoal.dashboard.train_view:TrainView",

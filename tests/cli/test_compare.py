@@ -52,6 +52,7 @@ def test_it_leaves_a_report_a_table_and_results(finished: Path) -> None:
     assert {run["values"]["calls"] for arm in found["arms"] for run in arm["runs"]} == {12}
     assert found["missing"] == 0
     assert "one seed is too few" in found["sentences"][0]
+    assert list((finished / "contests").rglob("*.json")), "champions met held-out programs, once each"
 
 
 def test_the_results_alone_are_enough_for_the_page(finished: Path, tmp_path: Path, shoal: Shoal) -> None:
@@ -119,6 +120,8 @@ def test_a_dry_run_shows_the_arms_and_makes_nothing(shoal: Shoal, tmp_path: Path
         (("--models", "builtin:bomber"), "two or more different models"),
         (("--held-out", "nowhere"), "nowhere is not a folder"),
         (("--set", "callz=3"), "Did you mean calls?"),
+        (("--held-out-size", "0"), "held_out_size"),
+        (("--held-out-size", "most"), "held_out_size"),
     ],
 )
 def test_what_cannot_be_used_is_exit_code_2(

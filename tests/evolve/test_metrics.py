@@ -101,9 +101,10 @@ def test_generality_by_both_definitions() -> None:
         Duel("c", 1.0, 1.0 + 1e-12, 9),
         Duel("d", 0.5, 1.5, 9),
     ]
-    found = generality(duels)
-    assert found == (1, 2, 1)
-    assert found.win_rate == 0.25
-    assert found.defeated_or_tied == 0.75
+    found = generality(duels, "them")
+    assert (found.name, found.opponents, found.wins, found.ties, found.losses) == ("them", 4, 1, 2, 1)
+    assert found.win_rate == 0.25, "DEI's: a tie is no win"
+    assert found.defeated_or_tied == 0.75, "DRQ's"
+    assert found.points_percent == pytest.approx(100 * 5 / 12)
     assert generality([]).win_rate == generality([]).defeated_or_tied == 0.0
     assert Duel("a", 1.0, 1.00001, 9).outcome == "loss"

@@ -9,9 +9,12 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from shoal.errors import ConfigError, RunError
+from shoal.evolve.settings import EvolveSettings
+from shoal.lab.compare import plan_comparison
 from shoal.lab.experiment import Arm, Experiment, Plan
 from shoal.lab.running import Progress, run_trials
 from shoal.node.drive import Stop
@@ -154,3 +157,24 @@ def test_a_plan_that_makes_no_sense_is_refused() -> None:
             Plan("", arms, seeds)
     with pytest.raises(ConfigError, match="small letters"):
         Plan("", (Arm("../up", "A", "", {}),), (1,))
+
+
+def test_a_setting_that_is_newer_than_the_experiment_has_its_default_there(tmp_path: Path) -> None:
+    new = plan_comparison(EvolveSettings(models=("builtin:bomber", "builtin:scanner"), calls=60), 1)
+    old = msgspec.structs.replace(
+        new,
+        arms=tuple(
+            msgspec.structs.replace(
+                arm, settings={key: value for key, value in arm.settings.items() if key != "held_out_size"}
+            )
+            for arm in new.arms
+        ),
+    )
+    Experiment.begin(tmp_path / "e", old).close()
+    Experiment.begin(tmp_path / "e", new).close()
+    Experiment.begin(tmp_path / "f", old).close()
+    other = plan_comparison(
+        EvolveSettings(models=("builtin:bomber", "builtin:scanner"), calls=60, held_out_size="all"), 1
+    )
+    with pytest.raises(RunError, match='held_out_size is 20 there and "all" now'):
+        Experiment.begin(tmp_path / "f", other)

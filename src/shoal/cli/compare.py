@@ -41,6 +41,9 @@ def compare(
     held_out: Annotated[
         Path | None, option("--held-out", "DIR", "Programs that take no part, to test the best on.")
     ] = None,
+    held_out_size: Annotated[
+        str | None, option("--held-out-size", "N|all", "Programs of it for the champions of each round.")
+    ] = None,
     changes: Annotated[
         list[str] | None, option("--set", "KEY=VALUE", "Any other setting; may be repeated.")
     ] = None,
@@ -63,6 +66,8 @@ def compare(
     """
     from shoal.lab.compare import FAMILIES, plan_comparison
 
+    if held_out_size is not None:
+        changes = [f"held_out_size={held_out_size}", *(changes or [])]
     settings = settings_from(config, models, rounds, calls, None, held_out, changes)
     plan = plan_comparison(settings, seeds, FAMILIES if arms is None else options.names(arms))
     if dry_run:

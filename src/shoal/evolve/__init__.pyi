@@ -22,7 +22,6 @@ from shoal.evolve.extraction import extract_program as extract_program, extract_
 from shoal.evolve.metrics import (
     ArchiveSummary as ArchiveSummary,
     Duel as Duel,
-    Generality as Generality,
     generality as generality,
     merge_common as merge_common,
     merge_raw as merge_raw,
@@ -34,6 +33,7 @@ from shoal.evolve.settings import EvolveSettings as EvolveSettings
 from shoal.runs.search import (
     Axis as Axis,
     Cell as Cell,
+    Contest as Contest,
     Evaluation as Evaluation,
     Origin as Origin,
     Words as Words,

@@ -7,6 +7,8 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from shoal.errors import CandidateError, ConfigError
 from shoal.evolve.archive import Archive, Elite
 from shoal.evolve.domain import Domain
@@ -17,6 +19,7 @@ MOST_OPPONENTS = 8
 REPEATS = 20
 SEED = 20_260_527
 HELD_OUT_ROUNDS = 40
+STARTERS = "the starter set"
 MOST_FILE_BYTES = 1 << 16
 
 
@@ -44,12 +47,10 @@ def fight_held_out(domain: Domain, source: str, others: Mapping[str, str], name:
     if not opponents:
         raise ConfigError(f"none of the {refused} held-out programs of {name} can be read: name others")
     (duels,) = domain.duel([domain.parse(source)], opponents, seed=SEED, rounds=HELD_OUT_ROUNDS)
-    wins, ties, losses = generality(duels)
-    points = 100 * (3 * wins + ties) / (3 * len(duels))
     listed = [
         Duelled(title, duel.own, duel.other, duel.outcome) for title, duel in zip(names, duels, strict=True)
     ]
-    return Contest(name, len(duels), wins, ties, losses, points, listed, refused)
+    return msgspec.structs.replace(generality(duels, name), per_opponent=listed, refused=refused)
 
 
 def check_held_out(domain: Domain, folder: Path) -> None:

@@ -23,8 +23,10 @@ from shoal.runs import Ledger, load_settings, read
 from shoal.runs.records import Stopped, content_of, refusing
 from shoal.runs.search import (
     Closed,
+    NodeRound,
     Opened,
     Placed,
+    Program,
     Propose,
     Proposed,
     SearchAnswer,
@@ -48,7 +50,8 @@ class Event:
 @dataclass
 class NodeHistory:
     """One node's part of a run. `archive` is that of its last complete round, else of its first. `spent` are
-    calls, tokens and microdollars; `ended` is the reason why the last process stopped."""
+    calls, tokens and microdollars; `champions` are by digest; `ended` is the reason why the last
+    process stopped."""
 
     name: str
     model: str
@@ -70,6 +73,8 @@ class NodeHistory:
     plays: int = 0
     shared_bytes: int = 0
     niche_novelty: list[float | None] = field(default_factory=list)
+    by_round: list[NodeRound] = field(default_factory=list)
+    champions: dict[str, Program] = field(default_factory=dict)
     ended: str = ""
 
     @property
@@ -101,11 +106,15 @@ class _Observed(Searcher):
             self._count_proposal(own, note, turn.now)
         if isinstance(own.answer, Opened):
             history.niche_novelty.append(note.novelty)
+            history.by_round.append(NodeRound(note.round, note.visitors, note.novelty))
         if isinstance(own.answer, Opened | Closed):
             rounds = self.settings.repeats if isinstance(own.answer, Opened) else self.settings.retest_repeats
             history.plays += rounds * len(own.answer.evaluations)
         if isinstance(own.answer, Closed):
             self._complete = state.archive
+            if note.digest:
+                history.by_round[-1] = msgspec.structs.replace(history.by_round[-1], champion=note.digest)
+                history.champions[note.digest] = state.course.champions[-1]
             shared = self.share(state, turn, None) if self.settings.sharing != "off" else ()
             history.shared_bytes += sum(len(msgspec.msgpack.encode(item)) for item in shared)
         history.archive = self._complete if self._complete is not None else state.archive

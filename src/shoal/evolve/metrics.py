@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from shoal.errors import ConfigError
 from shoal.evolve.archive import MIXED, Archive, Elite
-from shoal.runs.search import Axis, Cell, Evaluation
+from shoal.runs.search import Axis, Cell, Contest, Evaluation
 
 
 class ArchiveSummary(NamedTuple):
@@ -143,28 +143,9 @@ class Duel(NamedTuple):
         return "win" if self.own > self.other else "loss"
 
 
-class Generality(NamedTuple):
-    """Opponents won against, tied with and lost to."""
-
-    wins: int
-    ties: int
-    losses: int
-
-    @property
-    def opponents(self) -> int:
-        return self.wins + self.ties + self.losses
-
-    @property
-    def win_rate(self) -> float:
-        """DEI's: the share of opponents defeated."""
-        return self.wins / self.opponents if self.opponents else 0.0
-
-    @property
-    def defeated_or_tied(self) -> float:
-        """DRQ's: the share of opponents defeated or tied with."""
-        return (self.wins + self.ties) / self.opponents if self.opponents else 0.0
-
-
-def generality(duels: Iterable[Duel]) -> Generality:
+def generality(duels: Iterable[Duel], name: str = "") -> Contest:
+    """The tally of one program's duels against the programs that are called `name`."""
     outcomes = [duel.outcome for duel in duels]
-    return Generality(*(outcomes.count(kind) for kind in ("win", "tie", "loss")))
+    wins, ties, losses = (outcomes.count(kind) for kind in ("win", "tie", "loss"))
+    most = 3 * len(outcomes)
+    return Contest(name, len(outcomes), wins, ties, losses, 100 * (3 * wins + ties) / most if most else 0.0)

@@ -26,6 +26,7 @@ Calls = Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)]
 Repeats = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
 LookAhead = Annotated[int, msgspec.Meta(ge=1, le=1000)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+HeldOutSize = Positive | Literal["all"]
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 
 
@@ -44,6 +45,7 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     sharing: Sharing = "both"
     fresh_only: bool = False  # every proposal is new and nothing is mutated: best of N
     held_out: str | None = None  # folder with programs that take no part; without it the domain's starters
+    held_out_size: HeldOutSize = 20  # of them, drawn by content, for the champions of a comparison; or "all"
 
     tokens: Count | None = None  # most tokens and dollars of the swarm
     dollars: Annotated[float, msgspec.Meta(ge=0)] | None = None

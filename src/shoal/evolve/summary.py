@@ -17,9 +17,9 @@ import msgspec
 
 from shoal.errors import ConfigError, RunError
 from shoal.evolve.archive import Archive
-from shoal.evolve.common import fight_held_out, merge_in_common, read_programs
+from shoal.evolve.common import STARTERS, fight_held_out, merge_in_common, read_programs
 from shoal.evolve.domain import Domain
-from shoal.evolve.history import Event, NodeHistory, read_run
+from shoal.evolve.history import Event, NodeHistory, SearchRun, read_run
 from shoal.evolve.metrics import Contribution, contributions, coverage, merge_raw, qd_score
 from shoal.evolve.programs import as_made, read_programs_of
 from shoal.evolve.rounds import STARTER
@@ -39,13 +39,15 @@ from shoal.runs.search import (
 
 MOST_POINTS = 100
 COUNTED = {field.name for field in fields(NodeHistory)} & {*SearchNodeSummary.__struct_fields__}
-STARTERS = "the starter set"
 
 
 @reads_run
 def summarise(folder: Path, held_out: Path | None = None) -> SearchSummary:
     """The run in `folder`. Its best program meets `held_out`, else the settings' programs, else starters."""
-    run = read_run(folder)
+    return summarise_run(read_run(folder), held_out)
+
+
+def summarise_run(run: SearchRun, held_out: Path | None = None) -> SearchSummary:
     settings, domain, histories, common = run.settings, run.domain, run.histories, run.common
     raw = merge_raw(run.archives or [common])
     makers = makers_of(histories)
@@ -57,14 +59,14 @@ def summarise(folder: Path, held_out: Path | None = None) -> SearchSummary:
         finished=all(history.done for history in histories),
         cells=len(raw),
         best=max((cell.fitness for cell in cells_raw), default=0.0),
-        best_source="" if best is None else as_made(read_programs_of(settings, folder), best),
+        best_source="" if best is None else as_made(read_programs_of(settings, run.folder), best),
         best_model="" if best is None else _maker(makers, best.digest, best.origin.model)[0],
         calls=_spent(histories, "calls"),
         tokens=_spent(histories, "tokens"),
         microdollars=_spent(histories, "microdollars") if _is_priced(settings) else None,
         simulations=sum(history.plays for history in histories),
         shared_bytes=sum(history.shared_bytes for history in histories),
-        nodes=[_node(history) for history in histories],
+        nodes=[_node(history, makers) for history in histories],
         models=_models(settings, histories, events, makers),
         cells_raw=cells_raw,
         cells_common=cells_common,
@@ -122,10 +124,17 @@ def cells_of(archive: Archive, makers: Makers) -> list[Placed]:
     return found
 
 
-def _node(history: NodeHistory) -> SearchNodeSummary:
+def _node(history: NodeHistory, makers: Makers) -> SearchNodeSummary:
     heard = [novelty for novelty in history.niche_novelty if novelty is not None]
+    makers_here = {
+        digest: _maker(makers, digest, program.origin.model)[0]
+        for digest, program in history.champions.items()
+    }
     return SearchNodeSummary(
-        **{name: getattr(history, name) for name in COUNTED},
+        **{name: getattr(history, name) for name in COUNTED - {"by_round"}},
+        by_round=[
+            msgspec.structs.replace(one, maker=makers_here.get(one.champion, "")) for one in history.by_round
+        ],
         calls=_spent([history], "calls"),
         tokens=_spent([history], "tokens"),
         cells=0 if history.archive is None else len(history.archive),

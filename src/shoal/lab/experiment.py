@@ -5,6 +5,7 @@
     runs/<arm>/<seed>/          the folder of one run, filled by the arm's task
     outcomes/<arm>/<seed>.json  the result of a finished run
     failures/<arm>/<seed>.txt   the reason of the last failure; the run is tried again the next time
+    contests/                   results of champions that runs have in common, so that none is found twice
     .owner                      locked by the process that runs it
 
 Every file is whole or not there, so a kill at any moment costs only the time of the runs under way.
@@ -20,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from shoal.applications import APPLICATIONS
 from shoal.errors import ConfigError, RunError
 from shoal.files import write_whole
 from shoal.runs.folder import versions
@@ -27,6 +29,7 @@ from shoal.runs.lock import Owner, claim, release
 from shoal.runs.results import EXPERIMENT, Failure, Session, read_json, write_json
 
 SESSIONS = "sessions.json"
+CONTESTS = "contests"
 FORMAT = "shoal.experiment"
 VERSION = 1
 MOST_FAILURE_CHARACTERS = 20_000
@@ -210,7 +213,9 @@ def _read_sessions(path: Path) -> list[Session]:
 def _refuse_other(path: Path, there: Plan, wanted: Plan) -> None:
     """RunError unless `wanted` is the plan that is `there`, or more of it."""
     # Through JSON, so that a tuple and a list, or 1 and 1.0, do not count as different.
-    there, wanted = (msgspec.json.decode(msgspec.json.encode(plan), type=Plan) for plan in (there, wanted))
+    there, wanted = (
+        msgspec.json.decode(msgspec.json.encode(plan), type=Plan) for plan in (_completed(there), wanted)
+    )
     now = {arm.name: arm.settings for arm in wanted.arms}
     differences = [_first_difference(there.common, wanted.common)]
     for arm in there.arms:
@@ -225,6 +230,25 @@ def _refuse_other(path: Path, there: Plan, wanted: Plan) -> None:
             f"{path}: there is another experiment here: {difference}. "
             "Give the same settings to go on with it, or name a new folder."
         )
+
+
+def _completed(plan: Plan) -> Plan:
+    """The plan with the defaults of settings that it does not have because they are newer than it is."""
+    arms = [msgspec.structs.replace(arm, settings=_with_defaults(arm.settings)) for arm in plan.arms]
+    return msgspec.structs.replace(plan, arms=tuple(arms))
+
+
+def _with_defaults(settings: dict[str, Any]) -> dict[str, Any]:
+    application = APPLICATIONS.get(settings.get("application", ""))
+    if application is None:
+        return settings
+    kind = application.load("crew").settings_type
+    try:
+        found: dict[str, Any] = msgspec.to_builtins(msgspec.convert({**settings, "seed": 0}, kind))
+    except msgspec.ValidationError:  # settings of another release: the difference is named as it is
+        return settings
+    del found["seed"]
+    return found
 
 
 def _first_difference(there: dict[str, Any], wanted: dict[str, Any]) -> str:

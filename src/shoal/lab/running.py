@@ -24,7 +24,7 @@ import msgspec
 
 from shoal.applications import APPLICATIONS
 from shoal.errors import RunError, ShoalError
-from shoal.lab.experiment import Experiment, Trial
+from shoal.lab.experiment import CONTESTS, Experiment, Trial
 from shoal.node.drive import Stop
 from shoal.node.running import run_crew
 
@@ -37,6 +37,8 @@ find it, so it is a function of a module."""
 LONGEST_WAIT = 0.2
 SECONDS_BETWEEN_ADVANCES = 0.5
 SECONDS_BETWEEN_MARKS = 10.0
+SHARE_OF_RUN = 0.9
+"""The part of a run's time that its search or training takes; its champions' contests have the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,10 +234,21 @@ def run_arm(trial: Trial, stop: Stop, advance: Advance) -> bytes | None:
         shutil.rmtree(folder)
 
     reason = run_crew(
-        crew, folder, in_process=True, stop=stop, progress=lambda one: advance(one.done / one.total)
+        crew,
+        folder,
+        in_process=True,
+        stop=stop,
+        progress=lambda one: advance(SHARE_OF_RUN * one.done / one.total),
     )
+
+    def goes_on(share: float) -> bool:
+        advance(SHARE_OF_RUN + (1 - SHARE_OF_RUN) * share)
+        return not stop.requested
+
     if reason == "finished":
-        return msgspec.json.encode(application.load("summarise")(folder))
+        cache = folder.parents[2] / CONTESTS
+        found = application.load("outcome")(folder, cache, goes_on)
+        return None if found is None else msgspec.json.encode(found)
     if stop.requested:
         return None
     raise RunError(f"{folder}: the run ended before all its {crew.unit} were done: {reason}")

@@ -289,6 +289,65 @@ class SearchNote(msgspec.Struct, frozen=True, omit_defaults=True):
 # Summaries: a whole run in numbers.
 
 
+class Duelled(msgspec.Struct, frozen=True):
+    """One held-out program: the mean scores of both sides, and who had more."""
+
+    name: str
+    own: float
+    other: float
+    outcome: str
+
+
+class Contest(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A program against others that took no part in its making, each alone. A higher mean score wins; three
+    points for a win, one for a tie, in percent of the most. `refused` could not be read."""
+
+    name: str
+    opponents: int
+    wins: int
+    ties: int
+    losses: int
+    points_percent: float
+    per_opponent: list[Duelled] = []
+    refused: int = 0
+
+    @property
+    def win_rate(self) -> float:
+        """DEI's generality: the share of opponents defeated. A tie is no win."""
+        return self.wins / self.opponents if self.opponents else 0.0
+
+    @property
+    def defeated_or_tied(self) -> float:
+        """DRQ's generality: the share of opponents defeated or tied with."""
+        return (self.wins + self.ties) / self.opponents if self.opponents else 0.0
+
+
+class HeldOutSet(msgspec.Struct, frozen=True):
+    """The programs that every champion meets alone over `rounds` rounds: `programs`, out of `available` ones
+    that differ and can be read. `digest` names them together with the rules and the seed. `is_starters`:
+    there was no folder, and champions may have met them before."""
+
+    name: str
+    digest: str
+    programs: list[str]
+    available: int
+    rounds: int
+    is_starters: bool = False
+
+
+class NodeRound(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A round of a node. `visitors` new champions had arrived before it, and `novelty` is the share of them
+    whose cell was empty in the round before. `champion` is the digest of its winner, `maker` the model that
+    made it, and `contest` its result against the held-out set; an experiment alone has that."""
+
+    round: Count
+    visitors: Count = 0
+    novelty: float | None = None
+    champion: str = ""
+    maker: str = ""
+    contest: Contest | None = None
+
+
 class SearchNodeSummary(msgspec.Struct, frozen=True):
     """`valid` proposals were programs, `accepted` ones took a cell, `failed` ones got no answer. `novelty` is
     the mean niche novelty over `rounds_heard`: those, after the first, for which champions had arrived."""
@@ -313,6 +372,7 @@ class SearchNodeSummary(msgspec.Struct, frozen=True):
     last_failure: str = ""
     novelty: float | None = None
     rounds_heard: int = 0
+    by_round: list[NodeRound] = []
 
 
 class ModelSummary(msgspec.Struct, frozen=True):
@@ -335,32 +395,10 @@ class SearchPoint(msgspec.Struct, frozen=True):
     qd_score: float
 
 
-class Duelled(msgspec.Struct, frozen=True):
-    """One held-out program: the mean scores of both sides, and who had more."""
-
-    name: str
-    own: float
-    other: float
-    outcome: str
-
-
-class Contest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A program against others that took no part in its making, each alone. A higher mean score wins; three
-    points for a win, one for a tie, in percent of the most. `refused` could not be read."""
-
-    name: str
-    opponents: int
-    wins: int
-    ties: int
-    losses: int
-    points_percent: float
-    per_opponent: list[Duelled] = []
-    refused: int = 0
-
-
 class SearchSummary(msgspec.Struct, frozen=True):
     """`microdollars` is None where a price is unknown. `best_source` is best by common fitness, if possible
-    as its maker wrote it. `held_out` is None where there is nobody to meet. `simulations` counts rounds."""
+    as its maker wrote it. `held_out` is None where there is nobody to meet. `simulations` counts rounds.
+    `held_out_set` is there where the champions of all rounds have met it."""
 
     finished: bool
     coverage: float
@@ -387,6 +425,7 @@ class SearchSummary(msgspec.Struct, frozen=True):
     held_out: Contest | None
     domain: str = "corewar"
     words: Words = Words()
+    held_out_set: HeldOutSet | None = None
 
     def to_pandas(self) -> Any:
         """A `pandas.DataFrame` with one row per cell of the common archive: its place and the values of its

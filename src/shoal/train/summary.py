@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
@@ -85,6 +85,11 @@ def summarise(folder: Path) -> TrainSummary:
         max((node.largest_fall for node in training if node.largest_fall is not None), default=None),
         spreading([history for history, plan in zip(histories, plans, strict=True) if not plan.is_frozen]),
     )
+
+
+def outcome(folder: Path, cache: Path | None, goes_on: Callable[[float], bool]) -> TrainSummary:
+    """The summary alone: a training has nothing to do after it."""
+    return summarise(folder)
 
 
 def _node(settings: TrainSettings, plan: NodePlan, history: NodeHistory) -> TrainNodeSummary:
