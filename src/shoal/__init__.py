@@ -6,7 +6,8 @@
     summary = shoal.run_training("runs/sums", models="tiny:llama", nodes=2, steps=20)
 
 Names are loaded when first used, so that `import shoal` is quick. The rooms `shoal.corewar`, `shoal.evolve`,
-`shoal.models`, `shoal.node`, `shoal.policy`, `shoal.runs`, `shoal.swarm` and `shoal.tasks` have further ones.
+`shoal.models`, `shoal.node`, `shoal.policy`, `shoal.presets`, `shoal.runs`, `shoal.swarm` and `shoal.tasks`
+have further ones.
 """
 
 from shoal.lazy import lazily

@@ -30,14 +30,16 @@ def run_search(
     in_process: bool = False,
     progress: Callable[[Progress[Any]], None] | None = None,
     network: Network | None = None,
+    preset: str | None = None,
     **settings: Any,
 ) -> SearchSummary:
     """Searches with these settings (docs/evolve.md) and returns the summary, or goes on with such a run in
-    `folder`. `in_process` runs all nodes in this process, reproducibly; otherwise each has its own, and
-    `network` names others to join. RunError tells why a run ended before it was done."""
+    `folder`. They come on top of the `preset`, if one is named. `in_process` runs all nodes in this process,
+    reproducibly; otherwise each has its own, and `network` names others to join. RunError tells why a run
+    ended before it was done."""
     from shoal.evolve.settings import EvolveSettings
 
-    chosen = EvolveSettings(**settings).settled()
+    chosen = _settings("evolve", EvolveSettings, preset, settings).settled()
     found: SearchSummary = _run(chosen, Path(folder), in_process, progress, network)
     return found
 
@@ -48,12 +50,14 @@ def run_training(
     in_process: bool = False,
     progress: Callable[[Progress[Any]], None] | None = None,
     network: Network | None = None,
+    preset: str | None = None,
     **settings: Any,
 ) -> TrainSummary:
     """Trains with these settings (docs/train.md) and returns the summary; the rest as in `run_search`."""
     from shoal.train.settings import TrainSettings
 
-    found: TrainSummary = _run(TrainSettings(**settings), Path(folder), in_process, progress, network)
+    chosen = _settings("train", TrainSettings, preset, settings)
+    found: TrainSummary = _run(chosen, Path(folder), in_process, progress, network)
     return found
 
 
@@ -75,6 +79,14 @@ def read_summary(folder: str | Path) -> SearchSummary | TrainSummary:
     """The summary of a run, finished or not."""
     found: SearchSummary | TrainSummary = application_of(Path(folder)).load("summarise")(Path(folder))
     return found
+
+
+def _settings(application: str, struct: type[Any], preset: str | None, given: dict[str, Any]) -> Any:
+    if preset is None:
+        return struct(**given)
+    from shoal.presets import find_preset
+
+    return find_preset(preset, application).settings(struct, given)
 
 
 def _run(settings: Any, folder: Path, in_process: bool, progress: Any, network: Network | None) -> Any:

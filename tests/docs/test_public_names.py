@@ -13,7 +13,7 @@ import shoal
 from tests.docs.pages import PAGES, ROOT, Block, blocks
 
 PAGE = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-ROOMS = ("corewar", "evolve", "lab", "models", "node", "policy", "runs", "swarm", "tasks")
+ROOMS = ("corewar", "evolve", "lab", "models", "node", "policy", "presets", "runs", "swarm", "tasks")
 PUBLIC = {"shoal", *(f"shoal.{room}" for room in ROOMS)}
 EXCEPTIONS = {"docs/join.md": {"shoal.swarm.transport.tls"}}
 """Deeper modules that a page imports because their names are in no room's `__init__`."""

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import experiments, options
-from shoal.cli.evolve import settings_from
+from shoal.cli.evolve import CallsPerRound, settings_from
 from shoal.cli.options import option
 
 IN_TERMINAL = ("coverage_common", "qd_score_common", "generality", "qd_score", "valid", "calls")
@@ -25,6 +25,11 @@ def compare(
     seeds: Annotated[int, option("--seeds", "K", "Runs of each arm.", min=1, max=experiments.MOST_SEEDS)] = 5,
     calls: Annotated[
         int | None, option("--calls", "N", "Calls of each run, over all its nodes.", min=1)
+    ] = None,
+    calls_per_round: CallsPerRound = None,
+    solo_calls_per_round: Annotated[
+        int | None,
+        option("--solo-calls-per-round", "N", "Of a solo arm; else as many as all nodes together.", min=1),
     ] = None,
     rounds: Annotated[int | None, option("--rounds", "R", "Rounds of each run.", min=1)] = None,
     out: Annotated[
@@ -44,6 +49,8 @@ def compare(
     held_out_size: Annotated[
         str | None, option("--held-out-size", "N|all", "Programs of it for the champions of each round.")
     ] = None,
+    paper: options.Paper = False,
+    preset: options.PresetName = None,
     changes: Annotated[
         list[str] | None, option("--set", "KEY=VALUE", "Any other setting; may be repeated.")
     ] = None,
@@ -62,14 +69,28 @@ def compare(
     Examples:
       shoal compare --calls 400 --seeds 5
       shoal compare --models builtin:bomber,builtin:scanner --arms solo,homogeneous,heterogeneous
+      shoal compare --paper --models builtin:bomber,builtin:scanner --rounds 3 --dry-run
       shoal compare search.toml --held-out warriors/ --out runs/paper
     """
-    from shoal.lab.compare import FAMILIES, plan_comparison
+    from shoal.cli.output import note
+    from shoal.lab.compare import FAMILIES, PUBLISHED_CALLS, plan_comparison, published_solo_calls
 
     if held_out_size is not None:
         changes = [f"held_out_size={held_out_size}", *(changes or [])]
-    settings = settings_from(config, models, rounds, calls, None, held_out, changes)
-    plan = plan_comparison(settings, seeds, FAMILIES if arms is None else options.names(arms))
+    published = options.find_preset(paper, preset, "evolve")
+    settings = settings_from(
+        config, models, rounds, calls, calls_per_round, None, held_out, changes, published
+    )
+    solo = solo_calls_per_round
+    if solo is None and paper:
+        solo = published_solo_calls(settings)
+    plan = plan_comparison(settings, seeds, FAMILIES if arms is None else options.names(arms), solo)
+    options.tell_departures(published, settings)
+    if paper and solo != PUBLISHED_CALLS["solo"]:
+        now = (
+            "as many calls as the nodes of another arm together" if solo is None else f"{solo} calls a round"
+        )
+        note(f"solo arms have {now} (published: {PUBLISHED_CALLS['solo']} a round)")
     if dry_run:
         experiments.show_plan(
             plan, {"nodes": lambda of: len(of["models"]), "calls": lambda of: of["calls"]}, json

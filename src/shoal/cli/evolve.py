@@ -11,10 +11,15 @@ from shoal.cli.options import option
 
 if TYPE_CHECKING:
     from shoal.evolve.settings import EvolveSettings
+    from shoal.presets import Preset
 
 Models = Annotated[str | None, option("--models", "SPEC,SPEC,…", "One node per model, e.g. builtin:bomber.")]
 Rounds = Annotated[int | None, option("--rounds", "R", "Rounds.", min=1)]
 Calls = Annotated[int | None, option("--calls", "N", "Model calls of the whole swarm, exactly.", min=1)]
+
+CallsPerRound = Annotated[
+    int | None, option("--calls-per-round", "N", "Calls of each node in each round, instead.", min=1)
+]
 
 
 @with_network()
@@ -24,10 +29,13 @@ def evolve(
     models: Models = None,
     rounds: Rounds = None,
     calls: Calls = None,
+    calls_per_round: CallsPerRound = None,
     seed: options.Seed = None,
     out: options.Out = None,
     in_process: options.InProcess = False,
     held_out: options.HeldOut = None,
+    paper: options.Paper = False,
+    preset: options.PresetName = None,
     settings: options.Set = None,
     dry_run: options.DryRun = False,
     json: options.Json = False,
@@ -43,14 +51,19 @@ def evolve(
       shoal evolve
       shoal evolve --models builtin:bomber,local:smollm2 --calls 200 --rounds 4 --out runs/first
       shoal evolve --models openai:gpt-5-mini --join tcp/example.org:7447
+      shoal evolve --paper --dry-run
       shoal show runs/first
     """
     from shoal.cli.running import new_folder, run_and_report
     from shoal.evolve.asking import check_models
     from shoal.runs import to_toml
 
-    chosen = settings_from(config, models, rounds, calls, seed, held_out, settings)
+    published = options.find_preset(paper, preset, "evolve")
+    chosen = settings_from(
+        config, models, rounds, calls, calls_per_round, seed, held_out, settings, published
+    )
     chosen.check()
+    options.tell_departures(published, chosen)
     if dry_run:
         print(to_toml(chosen), end="")
         return
@@ -64,19 +77,27 @@ def settings_from(
     models: str | None,
     rounds: int | None,
     calls: int | None,
+    calls_per_round: int | None,
     seed: int | None,
     held_out: Path | None,
     more: list[str] | None,
+    preset: Preset | None = None,
 ) -> EvolveSettings:
-    """File and options together, --set last, and for the rest the domain's choices."""
+    """Preset, file and options together, --set last, and for the rest the domain's choices."""
+    from shoal.errors import ConfigError
     from shoal.evolve.settings import EvolveSettings
     from shoal.runs import load
+
+    if calls is not None and calls_per_round is not None:
+        raise ConfigError("--calls is for the whole run, --calls-per-round for each node and round: give one")
 
     given: dict[str, object] = {
         "models": None if models is None else options.names(models),
         "rounds": rounds,
         "calls": calls,
+        "calls_per_round": calls_per_round,
         "seed": seed,
         "held_out": None if held_out is None else str(held_out.absolute()),
     }
-    return load(EvolveSettings, config, options.overrides(given, more)).settled()
+    under = None if preset is None else preset.table
+    return load(EvolveSettings, config, options.overrides(given, more), under=under).settled()

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    import msgspec
+
+    from shoal.presets import Preset
 
 
 def option(flag: str, metavar: str, help: str, **bounds: float) -> Any:
@@ -23,10 +28,33 @@ Out = Annotated[Path | None, option("--out", "RUN", "Run folder; else a new one 
 InProcess = Annotated[
     bool, typer.Option("--in-process", help="All nodes in one process, in virtual time: reproducible.")
 ]
+Paper = Annotated[bool, typer.Option("--paper", help="The set-up of the paper; the rest comes on top.")]
+PresetName = Annotated[
+    str | None, option("--preset", "NAME", "Another published set-up: `shoal presets` lists them.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the settings and stop.")]
 HeldOut = Annotated[
     Path | None, option("--held-out", "DIR", "Programs that take no part, to test the best one.")
 ]
+
+
+def find_preset(paper: bool, name: str | None, application: str) -> Preset | None:
+    """The preset that --paper or --preset means; None without them."""
+    from shoal.errors import ConfigError
+    from shoal.presets import PAPERS, find_preset
+
+    if paper and name is not None:
+        raise ConfigError(f"--paper is --preset {PAPERS[application]}: give one of the two")
+    chosen = PAPERS[application] if paper else name
+    return None if chosen is None else find_preset(chosen, application)
+
+
+def tell_departures(preset: Preset | None, settings: msgspec.Struct) -> None:
+    """Says on standard error which published choices the file and the options replace, one line each."""
+    from shoal.cli.output import note
+
+    for line in () if preset is None else preset.departures(settings):
+        note(line)
 
 
 def names(text: str) -> list[str]:

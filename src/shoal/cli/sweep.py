@@ -13,6 +13,7 @@ from shoal.cli.options import option
 
 if TYPE_CHECKING:
     from shoal.lab.sweep import SweepSettings
+    from shoal.presets import Preset
 
 IN_TERMINAL = ("held_out", "local_end", "largest_fall", "cumulative", "tokens", "foreign_used")
 """The metrics that the terminal has room for; the report has all."""
@@ -45,6 +46,8 @@ def sweep(
             "Of mix, filtered, equal-completions, own-only, different-models, different-tasks, contributor.",
         ),
     ] = None,
+    paper: options.Paper = False,
+    preset: options.PresetName = None,
     changes: Annotated[
         list[str] | None, option("--set", "KEY=VALUE", "Any other setting; may be repeated.")
     ] = None,
@@ -63,12 +66,15 @@ def sweep(
     Examples:
       shoal sweep --models table:small --steps 100
       shoal sweep --mix 8/0,4/4 --arms mix,filtered,own-only --seeds 10
+      shoal sweep --paper --models tiny:qwen --dry-run
       shoal sweep training.toml --models tiny:llama,tiny:gpt2 --workers 1 --out runs/paper
     """
     from shoal.lab.sweep import plan_sweep
 
-    settings = settings_from(config, nodes, models, tasks, steps, changes)
+    published = options.find_preset(paper, preset, "train")
+    settings = settings_from(config, nodes, models, tasks, steps, changes, published)
     plan = plan_sweep(settings, seeds, options.names(mix), None if arms is None else options.names(arms))
+    options.tell_departures(published, settings)
     if dry_run:
         columns = {name: itemgetter(name) for name in ("nodes", "steps", "local", "external")}
         experiments.show_plan(plan, columns, json)
@@ -83,8 +89,9 @@ def settings_from(
     tasks: str | None,
     steps: int | None,
     more: list[str] | None,
+    preset: Preset | None = None,
 ) -> SweepSettings:
-    """File and options together; --set comes last."""
+    """Preset, file and options together; --set comes last."""
     from shoal.lab.sweep import SweepSettings
     from shoal.runs import load
 
@@ -94,4 +101,5 @@ def settings_from(
         "tasks": None if tasks is None else options.names(tasks),
         "steps": steps,
     }
-    return load(SweepSettings, config, options.overrides(given, more))
+    under = None if preset is None else preset.table
+    return load(SweepSettings, config, options.overrides(given, more), under=under)

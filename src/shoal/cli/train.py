@@ -10,6 +10,7 @@ from shoal.cli.network import NetworkOptions, with_network
 from shoal.cli.options import option
 
 if TYPE_CHECKING:
+    from shoal.presets import Preset
     from shoal.train.settings import TrainSettings
 
 Models = Annotated[
@@ -35,6 +36,8 @@ def train(
     seed: options.Seed = None,
     out: options.Out = None,
     in_process: options.InProcess = False,
+    paper: options.Paper = False,
+    preset: options.PresetName = None,
     settings: options.Set = None,
     dry_run: options.DryRun = False,
     json: options.Json = False,
@@ -50,17 +53,20 @@ def train(
       shoal train
       shoal train --nodes 4 --models tiny:llama --local 4 --external 4 --steps 60 --out runs/sums
       shoal train --models 'local:smollm2?lora=8' --tasks base_conversion --join tcp/example.org:7447
+      shoal train --paper --models tiny:qwen --dry-run
       shoal show runs/sums
     """
     from shoal.cli.running import new_folder, run_and_report
     from shoal.runs import to_toml
     from shoal.train.crew import check_models
 
+    published = options.find_preset(paper, preset, "train")
     chosen = settings_from(
-        config, settings, nodes=nodes, models=models, tasks=tasks, local=local, external=external,
-        group=group, steps=steps, seed=seed, joins=bool(network.join),
+        config, settings, preset=published, nodes=nodes, models=models, tasks=tasks, local=local,
+        external=external, group=group, steps=steps, seed=seed, joins=bool(network.join),
     )  # fmt: skip
     chosen.check()
+    options.tell_departures(published, chosen)
     if dry_run:
         print(to_toml(chosen), end="")
         return
@@ -78,15 +84,16 @@ def settings_from(
     nodes: int | None = None,
     joins: bool = False,
     model: str | None = None,
+    preset: Preset | None = None,
     **numbers: int | None,
 ) -> TrainSettings:
-    """File and options together; --set comes last. Without a number of nodes there is one per model, and with
-    `joins` a single one."""
+    """Preset, file and options together; --set comes last. Where none of them gives the number of nodes there
+    is one per model, and with `joins` a single one."""
     from shoal.runs import load
     from shoal.train.settings import TrainSettings
 
     named = options.names(models) if models is not None else None if model is None else [model]
-    if nodes is None and config is None and (models is not None or joins):
+    if nodes is None and config is None and preset is None and (models is not None or joins):
         nodes = 1 if named is None else max(1, len(named))
     given: dict[str, object] = {
         "models": named,
@@ -94,4 +101,5 @@ def settings_from(
         "nodes": nodes,
         **numbers,
     }
-    return load(TrainSettings, config, options.overrides(given, more))
+    under = None if preset is None else preset.table
+    return load(TrainSettings, config, options.overrides(given, more), under=under)

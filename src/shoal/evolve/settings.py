@@ -19,10 +19,13 @@ Sharing = Literal["both", "off", "opponents", "seeds"]
 
 DEFAULT_MODELS = ("builtin:bomber", "builtin:replicator", "builtin:scanner", "builtin:vampire")
 
+DEFAULT_CALLS = 1000
+MOST_CALLS = 1_000_000_000
+
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Rounds = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
-Calls = Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)]
+Calls = Annotated[int, msgspec.Meta(ge=1, le=MOST_CALLS)]
 Repeats = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
 LookAhead = Annotated[int, msgspec.Meta(ge=1, le=1000)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -31,14 +34,17 @@ Seconds = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One node per entry of `models`. `calls` is the total of the swarm, repairs and repetitions included."""
+    """One node per entry of `models`. `calls` is the total of the swarm, repairs and repetitions included;
+    `calls_per_round`, of each node in each round, says the same in another way."""
 
     renamed: ClassVar = {"battles": "repeats", "retest_battles": "retest_repeats", "corewar": "options"}
+    alternatives: ClassVar = (("calls", "calls_per_round"),)
 
     application: Literal["evolve"] = "evolve"
     models: tuple[str, ...] = DEFAULT_MODELS
     rounds: Rounds = 5  # DRQ: 20; fewer, so that the first run takes a minute
-    calls: Calls = 1000  # the paper: 250 a round
+    calls: Calls = None  # type: ignore[assignment]  # 1000, or what calls_per_round makes: filled in below
+    calls_per_round: Calls | None = None  # the paper: 250 alone, 62 for each of four nodes
     seed: Count = 0
     domain: str = "corewar"  # a registered name, or module:Class
     options: dict[str, Any] = {}  # of the domain
@@ -81,6 +87,12 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     def __post_init__(self) -> None:
         if isinstance(self.models, str):  # in Python, one model needs no list
             msgspec.structs.force_setattr(self, "models", (self.models,))
+        if self.calls is None:
+            calls = DEFAULT_CALLS if self.calls_per_round is None else self._calls_of_all_rounds()
+            msgspec.structs.force_setattr(self, "calls", calls)
+
+    def _calls_of_all_rounds(self) -> int:
+        return (self.calls_per_round or 0) * self.rounds * len(self.models)
 
     def check(self) -> None:
         """Refuses visible mistakes before anything is started, with the key's name."""
@@ -101,6 +113,14 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
                     f"models[{index}]: {domain.name} has no builtin:{spec.name}: known are {known}"
                 )
         nodes = len(self.models)
+        if self.calls_per_round is not None and self.calls != self._calls_of_all_rounds():
+            raise ConfigError(
+                f"calls and calls_per_round: {self.calls} in all, but {self.calls_per_round} for each of "
+                f"{nodes} nodes in each of {self.rounds} rounds make {self._calls_of_all_rounds()}: give one "
+                "of the two"
+            )
+        if self.calls > MOST_CALLS:
+            raise ConfigError(f"calls_per_round: they make {self.calls} calls: give {MOST_CALLS} at most")
         if self.calls < nodes:
             raise ConfigError(f"calls: {self.calls} calls for {nodes} nodes: give one each")
         each = self.calls // nodes

@@ -46,8 +46,18 @@ BASELINES = ("solo", "homogeneous")
 FAMILIES = (*BASELINES, OURS, *CONTROLS)
 
 
-def plan_comparison(settings: EvolveSettings, seeds: int, families: Sequence[str] = FAMILIES) -> Plan:
-    """The arms of these families with `seeds` seeds from the settings' own on."""
+PUBLISHED_CALLS = {"nodes": 4, "each": 62, "solo": 250}
+"""Calls of a round in the paper: 62 for each of four nodes, and 250 for a node alone."""
+
+
+def plan_comparison(
+    settings: EvolveSettings,
+    seeds: int,
+    families: Sequence[str] = FAMILIES,
+    solo_calls_per_round: int | None = None,
+) -> Plan:
+    """The arms of these families with `seeds` seeds from the settings' own on. The node of a solo arm has
+    `solo_calls_per_round`, by default as many calls as all nodes of another arm together."""
     unknown = [family for family in families if family not in FAMILIES]
     if unknown:
         raise ConfigError(f"no arm is called {unknown[0]!r}: there are {', '.join(FAMILIES)}")
@@ -65,11 +75,16 @@ def plan_comparison(settings: EvolveSettings, seeds: int, families: Sequence[str
         del changed["seed"]
         arms.append(Arm(_arm_name(family, model, [arm.name for arm in arms]), title, family, changed))
 
+    alone: dict[str, Any] = {}
+    each = settings.calls_per_round
+    if solo_calls_per_round is not None or each is not None:
+        alone = {"calls": None, "calls_per_round": solo_calls_per_round or nodes * (each or 0)}
     for family in [family for family in FAMILIES if family in families]:
         if family in BASELINES:
             many, times = (1, "") if family == "solo" else (nodes, f"{nodes} × ")
+            changes = alone if family == "solo" else {}
             for model in models:
-                add(family, f"{family}, {times}{model}", model, models=(model,) * many)
+                add(family, f"{family}, {times}{model}", model, models=(model,) * many, **changes)
         else:
             title, changes = CONTROLS.get(family, (family, {}))
             add(family, title, **changes)
@@ -80,6 +95,13 @@ def plan_comparison(settings: EvolveSettings, seeds: int, families: Sequence[str
         tuple(range(settings.seed, settings.seed + seeds)),
         {} if held_out is None else {"held-out programs": _digest(held_out)},
     )
+
+
+def published_solo_calls(settings: EvolveSettings) -> int | None:
+    """The calls per round that the paper gives a node alone, if these settings give the other arms theirs."""
+    others = (len(settings.models), settings.calls_per_round)
+    is_published = others == (PUBLISHED_CALLS["nodes"], PUBLISHED_CALLS["each"])
+    return PUBLISHED_CALLS["solo"] if is_published else None
 
 
 def _digest(programs: Mapping[str, str]) -> str:

@@ -1,15 +1,17 @@
 """Config: TOML text and `--set a.b=c` overrides → one typed, immutable `msgspec.Struct`, which declares the
-keys and a default for each. An unknown key or an impossible value is a ConfigError with the key's full path
-and perhaps a similar key. `to_toml` prints the config so that it parses back to the same struct."""
+keys and a default for each. A preset's table may stand under the text. An unknown key or an impossible value
+is a ConfigError with the key's full path and perhaps a similar key. `to_toml` prints the config so that it
+parses back to the same struct."""
 
 from __future__ import annotations
 
+import copy
 import datetime
 import difflib
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,32 +48,74 @@ def convert(struct: type[Config], table: Mapping[str, Any], *, source: str, path
         raise ConfigError(f"{source}: {f'{key}: ' if key else ''}{message}") from error
 
 
-def load(struct: type[Config], path: Path | None = None, overrides: Iterable[str] = ()) -> Config:
+def load(
+    struct: type[Config],
+    path: Path | None = None,
+    overrides: Iterable[str] = (),
+    *,
+    under: Mapping[str, Any] | None = None,
+) -> Config:
     """The config from the file at `path` (None: all defaults) with `overrides` such as "swarm.nodes=8"."""
     if path is None:
-        return parse(struct, "", overrides)
+        return parse(struct, "", overrides, under=under)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"{path}: the config cannot be read: {why}") from error
-    return parse(struct, text, overrides, source=str(path))
+    return parse(struct, text, overrides, source=str(path), under=under)
 
 
 def parse(
-    struct: type[Config], text: str, overrides: Iterable[str] = (), *, source: str = "config"
+    struct: type[Config],
+    text: str,
+    overrides: Iterable[str] = (),
+    *,
+    source: str = "config",
+    under: Mapping[str, Any] | None = None,
 ) -> Config:
-    """The same from TOML text; `source` names it in errors."""
+    """The same from TOML text; `source` names it in errors. `under` has values that it may leave out."""
     try:
         table = tomllib.loads(text.removeprefix("\ufeff"))  # editors on Windows write a byte order mark
     except RecursionError as error:
         raise ConfigError(f"{source}: lists or tables are nested too deeply in each other") from error
     except ValueError as error:  # not TOML, or an integer of thousands of digits
         raise ConfigError(f"{source}: this is not TOML: {error}") from error
+    _refuse_absurd(table, source)
+    table = merged(struct, under or {}, table)
+    overrides = list(overrides)
+    named = {override.partition("=")[0].strip() for override in overrides}
+    table = {key: value for key, value in table.items() if not _is_displaced(struct, key, named)}
     for override in overrides:
         _apply(table, override)
     _refuse_absurd(table, source)
     return convert(struct, table, source=source)
+
+
+def merged(struct: type[msgspec.Struct], under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`over` on top of `under`: tables are joined, any other value takes the place of the one below it. Of
+    `struct.alternatives`, settings that say the same thing in two ways, those of `over` stand alone."""
+    kept = {key: value for key, value in under.items() if not _is_displaced(struct, key, over)}
+    return _joined(kept, over)
+
+
+def _joined(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    joined = copy.deepcopy(dict(under))
+    for key, value in over.items():
+        below = joined.get(key)
+        both = isinstance(value, Mapping) and isinstance(below, Mapping)
+        joined[key] = _joined(below, value) if both else copy.deepcopy(value)  # type: ignore[arg-type]
+    return joined
+
+
+def _is_displaced(struct: type[msgspec.Struct], key: str, over: Container[str]) -> bool:
+    return key not in over and any(other in over for other in alternatives_to(struct, key))
+
+
+def alternatives_to(struct: type[msgspec.Struct], key: str) -> list[str]:
+    """The settings that say the same as this one in another way."""
+    groups: tuple[tuple[str, ...], ...] = getattr(struct, "alternatives", ())
+    return [other for group in groups if key in group for other in group if other != key]
 
 
 def to_toml(config: msgspec.Struct) -> str:
@@ -223,7 +267,7 @@ def _table_lines(table: Mapping[str, object], prefix: str) -> list[str]:
             for entry in value:
                 tables += ["", f"[[{name}]]", *_table_lines(entry, name + ".")]
         else:
-            lines.append(f"{_toml_key(key)} = {_toml_value(value)}")
+            lines.append(f"{_toml_key(key)} = {toml_value(value)}")
     return lines + tables
 
 
@@ -231,7 +275,8 @@ def _toml_key(key: str) -> str:
     return key if _BARE_KEY.fullmatch(key) else _toml_string(key)
 
 
-def _toml_value(value: object) -> str:
+def toml_value(value: object) -> str:
+    """A value as it stands behind `key = `, in one line."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -244,10 +289,10 @@ def _toml_value(value: object) -> str:
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_toml_value(entry) for entry in value) + "]"
+        return "[" + ", ".join(toml_value(entry) for entry in value) + "]"
     if isinstance(value, Mapping):
         return (
-            "{" + ", ".join(f"{_toml_key(key)} = {_toml_value(entry)}" for key, entry in value.items()) + "}"
+            "{" + ", ".join(f"{_toml_key(key)} = {toml_value(entry)}" for key, entry in value.items()) + "}"
         )
     raise TypeError(f"TOML has no way to write a {type(value).__name__}")
 
