@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 ENGINE := $(wildcard src/shoal/corewar/mars/*.c src/shoal/corewar/mars/*.h)
 PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test coverage bench soak check docs oracles clean install-engine install-packages
+.PHONY: demo test coverage bench soak check docs settings oracles clean install-engine install-packages
 
 demo: $(DEMO_READY)
 	$(BIN)/shoal demo
@@ -32,6 +32,10 @@ bench: oracles
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "site/index.html"
+
+# The page of all settings, from the structs.
+settings: $(READY)
+	$(BIN)/python -m tests.docs.settings_page
 
 soak: oracles
 	$(BIN)/python -m pytest -n 2 -m soak

@@ -40,49 +40,55 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     renamed: ClassVar = {"battles": "repeats", "retest_battles": "retest_repeats", "corewar": "options"}
     alternatives: ClassVar = (("calls", "calls_per_round"),)
 
-    application: Literal["evolve"] = "evolve"
-    models: tuple[str, ...] = DEFAULT_MODELS
-    rounds: Rounds = 5  # DRQ: 20; fewer, so that the first run takes a minute
-    calls: Calls = None  # type: ignore[assignment]  # 1000, or what calls_per_round makes: filled in below
-    calls_per_round: Calls | None = None  # the paper: 250 alone, 62 for each of four nodes
-    seed: Count = 0
-    domain: str = "corewar"  # a registered name, or module:Class
-    options: dict[str, Any] = {}  # of the domain
-    sharing: Sharing = "both"
+    application: Literal["evolve"] = "evolve"  # the verb that these settings belong to
+    models: tuple[str, ...] = DEFAULT_MODELS  # one node per entry, e.g. builtin:bomber or openai:gpt-5-mini
+    rounds: Rounds = 5  # rounds of each node. DRQ: 20; fewer, so that the first run takes a minute
+    # Model calls of the whole swarm, exactly: 1000, or what calls_per_round makes, which is filled in below.
+    calls: Calls = None  # type: ignore[assignment]
+    # The same in another way: calls of each node in each round. The paper: 250 alone, 62 for each of four.
+    calls_per_round: Calls | None = None
+    seed: Count = 0  # all randomness of the run follows from it
+    domain: str = "corewar"  # the search space: a registered name, or module:Class
+    options: dict[str, Any] = {}  # options of the domain; those of Core War stand below
+    sharing: Sharing = "both"  # received champions are opponents, seeds of the archive, or both; off: alone
     fresh_only: bool = False  # every proposal is new and nothing is mutated: best of N
     held_out: str | None = None  # folder with programs that take no part; without it the domain's starters
-    held_out_size: HeldOutSize = 20  # of them, drawn by content, for the champions of a comparison; or "all"
+    # Held-out programs, drawn by content, that the champions of a comparison meet; or "all".
+    held_out_size: HeldOutSize = 20
 
-    tokens: Count | None = None  # most tokens and dollars of the swarm
-    dollars: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    prices: dict[str, tuple[float, float]] = {}  # model → dollars per million tokens, in and out
+    tokens: Count | None = None  # most tokens of the whole swarm; without it any number
+    dollars: Annotated[float, msgspec.Meta(ge=0)] | None = None  # most dollars of the whole swarm
+    # Prices that Shoal does not know: by model, dollars per million tokens, in and out.
+    prices: dict[str, tuple[float, float]] = {}
 
-    new_share: Share = 0.1  # of the calls, for programs from scratch
+    new_share: Share = 0.1  # share of the calls that ask for a program from scratch
     warm_start: Count = 8  # programs from scratch that begin a round, at most a quarter of its calls
     opponents: tuple[str, ...] | None = None  # initial ones, by the names of starters; else the domain's
     history: Count = 20  # own and received champions each that stay as opponents and seeds
-    most_opponents: Positive | None = None  # where the domain takes more
+    most_opponents: Positive | None = None  # a limit of opponents below the domain's own
     seed_opponents: bool = True  # the initial opponents are placed in each new archive
-    seed_champions: bool = True  # so are own champions
+    seed_champions: bool = True  # own champions are placed in each new archive
 
-    repeats: Repeats = 20  # rounds that one evaluation plays
+    repeats: Repeats = 20  # rounds that one evaluation plays; in Core War, battles
     finalists: Positive = 3  # the best elites that are tested again on fresh seeds; the paper: none
-    retest_repeats: Repeats = 20
-    early_stop: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None  # × players; DRQ: 0.8 × 1
+    retest_repeats: Repeats = 20  # rounds of that second test
+    # Ends a round once the best fitness exceeds this share of the number of players. DRQ: 0.8 × 1, a tie.
+    early_stop: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
 
     informed: bool = False  # tells the model how the parent did; the papers do not
     repair: bool = False  # gives an invalid program back once, with its errors
     attempts: Positive = 3  # calls that one proposal may cost when the endpoint fails
+    # Temperature of the models' answers; a model's own, given with its name, goes before it.
     temperature: Annotated[float, msgspec.Meta(ge=0, le=10)] | None = 1.0
-    max_tokens: Positive = 1024
-    grammar: bool = True  # where the endpoint can hold an answer to one
+    max_tokens: Positive = 1024  # most tokens of one answer
+    grammar: bool = True  # holds answers to the domain's grammar where the endpoint can
     look_ahead: LookAhead = 4  # proposal k is drawn from the archive after proposal k - look_ahead
-    deadline: Seconds = 120.0  # for one proposal with all its calls
+    deadline: Seconds = 120.0  # seconds for one proposal with all its calls
     give_up_after: Positive = 4  # proposals that fail one after the other, and the node stops
 
-    record: bool = False  # every call to nodes/<name>/cassette.jsonl
+    record: bool = False  # writes every call to nodes/<name>/cassette.jsonl
     replay: str | None = None  # a run folder whose cassettes answer instead of the models
-    checkpoint_every: Count = 1000  # turns
+    checkpoint_every: Count = 1000  # turns between two checkpoints; 0: none
 
     def __post_init__(self) -> None:
         if isinstance(self.models, str):  # in Python, one model needs no list

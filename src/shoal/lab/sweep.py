@@ -48,7 +48,7 @@ FAMILIES = ("mix", *CONTROLS)
 
 
 class SweepSettings(TrainSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    nodes: Nodes = 8
+    nodes: Nodes = 8  # nodes of each run, as in the paper
 
 
 class Mix(NamedTuple):

@@ -86,17 +86,18 @@ class Network(msgspec.Struct, frozen=True, omit_defaults=True):
     """The connections of a run's processes. The default is a swarm of its own on this machine. With addresses
     or a name the nodes are part of a larger one: the first listens, the others reach it through the first."""
 
-    join: tuple[str, ...] = ()
-    listen: tuple[str, ...] = ()
-    advertise: tuple[str, ...] = ()
-    transport: str = "zenoh"
-    swarm: str = ""
-    secret: str = ""
-    allow: tuple[str, ...] = ()
-    tls: tuple[str, str, str] | None = None  # authority, certificate, key
-    key: str | None = None  # identity of a single node, in any case
-    machine_key: str | None = None  # that of a single node where no other one has it at the moment
-    wait_for: int = 0  # peers before the first turn
+    join: tuple[str, ...] = ()  # addresses of nodes of the swarm
+    listen: tuple[str, ...] = ()  # addresses where others can reach the first node of the run
+    advertise: tuple[str, ...] = ()  # the addresses that others dial, where they are not those of `listen`
+    transport: str = "zenoh"  # the network engine: zenoh or nats
+    swarm: str = ""  # name of the swarm; nodes of other swarms are not heard
+    secret: str = ""  # secret of a closed swarm
+    allow: tuple[str, ...] = ()  # node ids whose items are taken; empty: everyone's
+    tls: tuple[str, str, str] | None = None  # files: certificate of the authority, own certificate, its key
+    key: str | None = None  # file with the identity of a single node, in any case
+    # File with the identity of a single node where no other one has it at the moment.
+    machine_key: str | None = None
+    wait_for: int = 0  # peers to be heard before the first turn
 
     @property
     def is_private(self) -> bool:

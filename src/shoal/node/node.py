@@ -52,15 +52,14 @@ MOST_REASON_CHARACTERS = 500
 
 
 class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`look_ahead` L: turn k is drawn from the state after turn k − L. A turn without an answer after
-    `deadline` seconds is missed (None: it waits). `budget`: most per measure. `gather_limit`: most items
-    taken in per turn. Applications with snapshots write one every `checkpoint_every` turns (0: never)."""
+    """The settings of one node in its loop; an application derives them from its own."""
 
-    look_ahead: int = 1
+    look_ahead: int = 1  # turn k is drawn from the state after turn k - look_ahead
+    # Seconds after which a turn without an answer is missed; without it the node waits.
     deadline: Annotated[float, msgspec.Meta(gt=0)] | None = None
-    budget: dict[str, int] = {}
-    gather_limit: Annotated[int, msgspec.Meta(ge=1)] = 256
-    checkpoint_every: Annotated[int, msgspec.Meta(ge=0)] = 0
+    budget: dict[str, int] = {}  # most that may be spent, by measure, e.g. calls or tokens
+    gather_limit: Annotated[int, msgspec.Meta(ge=1)] = 256  # most items taken in per turn
+    checkpoint_every: Annotated[int, msgspec.Meta(ge=0)] = 0  # turns between two checkpoints; 0: none
 
     def __post_init__(self) -> None:
         if self.look_ahead < 1:

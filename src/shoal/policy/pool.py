@@ -38,12 +38,12 @@ class Pooled(msgspec.Struct, Generic[Item]):
 
 
 class PoolLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`staleness`: most steps that a group may wait here."""
+    """Bounds of the store of foreign groups; beyond them the oldest groups of the largest author go first."""
 
-    groups: Annotated[int, msgspec.Meta(ge=1)] = 1024
-    author_groups: Annotated[int, msgspec.Meta(ge=1)] = 128
-    bytes: Annotated[int, msgspec.Meta(ge=1)] = 32 << 20
-    staleness: Annotated[int, msgspec.Meta(ge=0)] = 50
+    groups: Annotated[int, msgspec.Meta(ge=1)] = 1024  # most groups
+    author_groups: Annotated[int, msgspec.Meta(ge=1)] = 128  # most groups of one author
+    bytes: Annotated[int, msgspec.Meta(ge=1)] = 32 << 20  # most bytes of all groups
+    staleness: Annotated[int, msgspec.Meta(ge=0)] = 50  # most own steps that a group may wait
 
 
 class PoolSnapshot(msgspec.Struct, Generic[Item]):

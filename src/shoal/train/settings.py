@@ -37,55 +37,59 @@ Steps = Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
 class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The settings of one node that differ from the others': `[[each]]` in a config, in the nodes' order."""
 
-    model: str | None = None
-    tasks: tuple[str, ...] | None = None
-    local: Groups | None = None
-    external: Groups | None = None
-    group: GroupSize | None = None
+    model: str | None = None  # the node's model; else the next one of `models`
+    tasks: tuple[str, ...] | None = None  # the node's tasks; else those of all
+    local: Groups | None = None  # the node's own groups per step
+    external: Groups | None = None  # most groups of others that a step of the node trains on
+    group: GroupSize | None = None  # completions in each of the node's groups
 
 
 class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """`models` and `each` are dealt to the nodes in turn. A step trains on `local` own groups, with `group`
     completions each, and on up to `external` groups of others."""
 
-    application: Literal["train"] = "train"
-    nodes: Nodes = 3  # the paper: 8
-    models: tuple[str, ...] = DEFAULT_MODELS
-    tasks: tuple[str, ...] = ("sums",)  # drawn uniformly, with replacement
+    application: Literal["train"] = "train"  # the verb that these settings belong to
+    nodes: Nodes = 3  # nodes of this run. The paper: 8
+    models: tuple[str, ...] = DEFAULT_MODELS  # dealt to the nodes in turn, e.g. tiny:llama or local:smollm2
+    tasks: tuple[str, ...] = ("sums",)  # families of questions, drawn uniformly, with replacement
     specialists: bool = False  # node n has the n-th task only
-    local: Groups = 4
-    external: Groups = 4
-    group: GroupSize = 8
-    steps: Steps = 40  # the paper: 2000
-    seed: Count = 0
-    each: tuple[NodeSettings, ...] = ()
-    parameters: dict[str, dict[str, Any]] = {}  # of tasks, by name
+    local: Groups = 4  # I: own groups of completions that a step samples, shares and trains on
+    external: Groups = 4  # J: most groups of others that a step trains on
+    group: GroupSize = 8  # completions of one question
+    steps: Steps = 40  # steps of each node. The paper: 2000
+    seed: Count = 0  # all randomness of the run follows from it, apart from the network's
+    each: tuple[NodeSettings, ...] = ()  # differences of single nodes, in their order: `[[each]]`, see below
+    parameters: dict[str, dict[str, Any]] = {}  # settings of task families, by the name of the task
     files: dict[str, str] = {}  # question files, by task name
 
-    max_new_tokens: Annotated[int, msgspec.Meta(ge=1, le=8192)] = 16
-    temperature: Annotated[float, msgspec.Meta(gt=0, le=10)] = 1.0
+    max_new_tokens: Annotated[int, msgspec.Meta(ge=1, le=8192)] = 16  # most tokens of one completion
+    temperature: Annotated[float, msgspec.Meta(gt=0, le=10)] = 1.0  # of samples; evaluations are greedy
+    # The form in which a question is put: as it is, by the model's chat template, or behind solved examples.
     prompt: Literal["plain", "chat", "few-shot"] = "plain"
-    answers: Literal["lenient", "tags"] = "lenient"  # the paper: tags; small models leave them out
-    reward: Literal["binary", "raw"] = "binary"
-    scale: ScaleRewards = "group"
+    # The answer within a completion: between <answer> tags, or without tags also the first line (lenient).
+    # The paper: tags; small models leave them out.
+    answers: Literal["lenient", "tags"] = "lenient"
+    reward: Literal["binary", "raw"] = "binary"  # right or wrong, or the family's own score from 0 to 1
+    scale: ScaleRewards = "group"  # divisor of centred rewards: deviation of the group, of the step, or none
     filter_own: bool = False  # own groups without information are left out too; the paper: no
-    learning: Learning = Learning(micro_groups=8)
+    learning: Learning = Learning(micro_groups=8)  # one step of learning, see below
 
+    # Own groups that are sent out: all, those whose rewards differ, a random one; off: no network at all.
     sharing: Sharing = "all"
-    selection: Selection = "published"
+    selection: Selection = "published"  # the way in which foreign groups are chosen: docs/selection.md
     adaptive: bool = False  # moves between own and foreign groups, their sum being fixed
     verify_budget: Positive = 64  # foreign groups that one step may verify
     accept: tuple[str, ...] = ()  # families whose groups are taken; empty: all whose scorer is safe
-    send_log_probs: bool = False  # for others' importance weights
-    pool: PoolLimits = PoolLimits()
+    send_log_probs: bool = False  # sends log-probs along, for others' importance weights
+    pool: PoolLimits = PoolLimits()  # the store of foreign groups, see below
 
-    tokens: Positive | None = None  # most tokens that one node generates
-    evaluate_every: Count = 10  # steps; 0: never
+    tokens: Positive | None = None  # most tokens that one node generates; without it any number
+    evaluate_every: Count = 10  # steps between two evaluations on held-out tasks; 0: none
     held_out: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)] = 64  # tasks per family, alike in all runs
-    checkpoint_every: Count = 20
+    checkpoint_every: Count = 20  # turns between two checkpoints; 0: none
     linger: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 2.0  # seconds of a node after its last step
-    threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 1
-    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 1  # processor threads of one node's model
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"  # where models compute
 
     def __post_init__(self) -> None:
         for name in ("models", "tasks"):

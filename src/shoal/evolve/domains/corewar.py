@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
 from functools import cached_property, lru_cache
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import msgspec
 
@@ -24,7 +24,7 @@ from shoal.corewar import (
     starter_names,
     starter_source,
 )
-from shoal.corewar.settings import MAX_WARRIORS
+from shoal.corewar.settings import MAX_CORE_SIZE, MAX_CYCLES, MAX_PROCESSES, MAX_WARRIORS
 from shoal.errors import AssemblyError, CandidateError, ConfigError, DomainError
 from shoal.evolve.domain import Candidate, Domain, Operator, Outcome
 from shoal.evolve.metrics import Duel
@@ -62,13 +62,14 @@ _LABEL = re.compile(r"[A-Za-z_]\w*:?\s*$")
 class CoreWarOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`[options]` of a search in Core War: rules and grid, DRQ's by default."""
 
-    core_size: int = 8000
-    cycles: int = 80_000
-    processes: int = 8000
-    length: int = 100
-    distance: int = 100
-    axes: tuple[str, ...] = ("spawned", "coverage")
-    lenient: bool = False
+    core_size: Annotated[int, msgspec.Meta(ge=1, le=MAX_CORE_SIZE)] = 8000  # addresses of the core
+    cycles: Annotated[int, msgspec.Meta(ge=1, le=MAX_CYCLES)] = 80_000  # most cycles of a battle
+    processes: Annotated[int, msgspec.Meta(ge=1, le=MAX_PROCESSES)] = 8000  # most processes of one warrior
+    length: Annotated[int, msgspec.Meta(ge=0, le=MAX_CORE_SIZE)] = 100  # most instructions of a warrior
+    # Least distance between two warriors at the start.
+    distance: Annotated[int, msgspec.Meta(ge=0, le=MAX_CORE_SIZE)] = 100
+    axes: tuple[str, ...] = ("spawned", "coverage")  # measures that span the archive; also length, opcodes
+    lenient: bool = False  # accepts a little more of what models write, which other assemblers refuse
     brief: bool = False  # explains Redcode to models in 150 tokens instead of 2,300
 
 
