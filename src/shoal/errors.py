@@ -35,7 +35,8 @@ class IdentityError(PeerError):
 
 
 class ShareRefused(PeerError):
-    """An item was not shared. `reason` is one word for programs: "kind", "size", "full"."""
+    """An item was not shared. `reason` is one word for programs: "kind", "size", "mistyped",
+    "full"."""
 
     def __init__(self, message: str, reason: str) -> None:
         self.reason = reason

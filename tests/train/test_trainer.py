@@ -206,6 +206,17 @@ def test_a_task_is_taken_once() -> None:
     assert last.dropped == {"same task again": 1}
 
 
+def test_other_spellings_of_its_parameters_do_not_make_it_another_task() -> None:
+    first = honest_group("a", 1)
+    spelled = [
+        msgspec.structs.replace(first, task=msgspec.structs.replace(first.task, parameters=parameters))
+        for parameters in ("{}", "{ }", '{"terms":2}')
+    ]
+    last = take(Mailbox(), (first, "a"), *((group, "a") for group in spelled))
+    assert last.verified == 1
+    assert last.dropped == {"same task again": 3}
+
+
 def test_a_single_completion_is_dropped_before_anything_is_verified() -> None:
     mailbox = Mailbox()
     last = take(mailbox, (honest_group("a", 1, right=1, wrong=0), "a"))

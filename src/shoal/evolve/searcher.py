@@ -19,13 +19,17 @@ from shoal.evolve.state import SearchState
 from shoal.node import GiveUp, Judged, Own, Proposal, Turn, Verdict
 from shoal.runs import Ledger
 from shoal.runs.search import (
+    MOST_CHAMPION_BYTES,
+    MOST_MODEL,
     Champion,
     Drain,
+    Program,
     Propose,
     SearchAnswer,
     SearchEvidence,
     SearchNote,
     SearchRequest,
+    SentChampion,
 )
 from shoal.swarm import Kind, Kinds, Received
 
@@ -33,14 +37,11 @@ Costs = Callable[[Propose], Mapping[str, int]]
 """The most that one call of a proposal may cost."""
 
 
-MOST_CHAMPION_BYTES = 64 << 10
-
-
 class Searcher:
     """One node's search, the `index`-th of the run."""
 
     name = "evolve"
-    kinds = Kinds([Kind("champion", Champion, MOST_CHAMPION_BYTES, "latest")])
+    kinds = Kinds([Kind("champion", Champion, MOST_CHAMPION_BYTES, "latest", SentChampion)])
     request_type: Any = SearchRequest
     answer_type: Any = SearchAnswer
     evidence_type = SearchEvidence
@@ -121,14 +122,15 @@ class Searcher:
         closed = last is not None and last.step == "close" and last.turn == turn.number
         if fresh is None and last is not None and closed and last.digest:
             champion = state.course.champions[-1]
-            yield Champion(
-                self.domain.name, champion.source, last.round, champion.origin.model, last.fitness or 0.0
-            )
+            yield self._champion(champion, last.round, last.fitness or 0.0)
 
     def share_again(self, state: SearchState) -> Iterable[Champion]:
         for champion in state.course.champions[-1:]:
-            origin = champion.origin
-            yield Champion(self.domain.name, champion.source, origin.round, origin.model)
+            yield self._champion(champion, champion.origin.round)
+
+    def _champion(self, program: Program, round_number: int, fitness: float = 0.0) -> Champion:
+        model = program.origin.model[:MOST_MODEL]
+        return Champion(self.domain.name, program.source, round_number, model, fitness)
 
     def restarted(self, state: SearchState) -> SearchState:
         """Forgives the failures of the model in earlier processes."""

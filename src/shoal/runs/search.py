@@ -137,15 +137,31 @@ Finite = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
 """A number that a journal can hold: JSON has no infinity, and no claim may stop its receiver."""
 
 
+MOST_CHAMPION_BYTES = 64 << 10
+MOST_DOMAIN = 128
+MOST_MODEL = 256
+"""Characters of the names in an item."""
+
+
 class Champion(msgspec.Struct, array_like=True, frozen=True):
-    """The winner of a round, as it travels. A receiver uses `domain` and `source`; the rest are claims, kept
-    in the journal for people alone. New fields go to the end, with a default."""
+    """The winner of a round. A receiver uses `domain` and `source`; the rest are claims, kept in the journal
+    for people alone. New fields go to the end, with a default."""
 
     domain: str
     source: str
     round: int = 0
     model: str = ""
     fitness: Finite = 0.0
+
+
+class SentChampion(Champion, frozen=True):
+    """A champion as it travels: everything that a person or a page may see has a bound. Journals of earlier
+    versions may hold longer texts."""
+
+    domain: Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_DOMAIN)]
+    source: Annotated[str, msgspec.Meta(max_length=MOST_CHAMPION_BYTES)]
+    round: Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)] = 0
+    model: Annotated[str, msgspec.Meta(max_length=MOST_MODEL)] = ""
 
 
 class Migrant(msgspec.Struct, frozen=True):

@@ -17,8 +17,12 @@ from shoal.runs.markup import element, table
 from shoal.runs.records import Count
 from shoal.runs.tables import MOST_ROWS, data_frame
 
+MOST_GROUP_BYTES = 256 << 10
 MOST_COMPLETIONS = 64
 MOST_TOKENS = 8192
+MOST_TEXT = 1 << 16
+"""Characters of a question, and of a completion that travels."""
+MOST_MODEL, MOST_TOKENIZER = 256, 64
 
 LogProb = Annotated[float, msgspec.Meta(ge=-1e6, le=0.0)]
 
@@ -33,7 +37,7 @@ class TaskName(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Completion(msgspec.Struct, array_like=True, frozen=True):
-    """One answer, as it travels. `finished`: its model ended it by itself, so the receiver restores its own
+    """One answer to a question. `finished`: its model ended it by itself, so the receiver restores its own
     end token, and only then. `log_probs`, one per token of the author's tokenizer, may be left out. New
     fields go to the end, with a default."""
 
@@ -43,15 +47,29 @@ class Completion(msgspec.Struct, array_like=True, frozen=True):
 
 
 class RolloutGroup(msgspec.Struct, array_like=True, frozen=True):
-    """All completions of one question by one author, as they travel. From `model` on these are claims; the
-    last two matter only under the importance estimator."""
+    """All completions of one question by one author. From `model` on these are claims; the last two matter
+    only under the importance estimator."""
 
     task: TaskName
     question: str
     completions: Annotated[tuple[Completion, ...], msgspec.Meta(min_length=1, max_length=MOST_COMPLETIONS)]
-    model: Annotated[str, msgspec.Meta(max_length=256)] = ""
-    tokenizer: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    model: Annotated[str, msgspec.Meta(max_length=MOST_MODEL)] = ""
+    tokenizer: Annotated[str, msgspec.Meta(max_length=MOST_TOKENIZER)] = ""
     temperature: Annotated[float, msgspec.Meta(gt=0, le=100)] = 1.0
+
+
+class SentCompletion(Completion, frozen=True):
+    text: Annotated[str, msgspec.Meta(max_length=MOST_TEXT)]
+
+
+class SentGroup(RolloutGroup, frozen=True):
+    """A group as it travels: everything that a person or a page may see has a bound. Journals of earlier
+    versions may hold longer texts."""
+
+    question: Annotated[str, msgspec.Meta(max_length=MOST_TEXT)]
+    completions: Annotated[
+        tuple[SentCompletion, ...], msgspec.Meta(min_length=1, max_length=MOST_COMPLETIONS)
+    ]
 
 
 # Requests and answers, as the journal keeps them.

@@ -91,7 +91,8 @@ class Exchange:
 
     def share(self, item: msgspec.Struct) -> Receipt:
         """Takes an item for sharing and returns at once. Raises `ShareRefused`, with its reason, if its kind
-        is not registered, if it is over its kind's limit, or if too much waits to be sent already."""
+        is not registered, if receivers would refuse it (it is over its kind's limit, or a field is over its
+        own), or if too much waits to be sent already."""
         kind = self._context.codec.kinds.of(item)
         payload = encode(item)
         if len(payload) > kind.max_bytes:
@@ -99,6 +100,12 @@ class Exchange:
                 f"this {kind.name} has {len(payload)} bytes; the limit of its kind is {kind.max_bytes}",
                 "size",
             )
+        decode = self._context.codec.kinds.decoder(kind.name)
+        assert decode is not None, kind
+        try:
+            decode(payload)
+        except Exception as error:  # as in `Codec.contents`: a struct may check itself and raise anything
+            raise ShareRefused(f"receivers would refuse this {kind.name}: {error}", "mistyped") from error
         digest = content_digest(kind.name, payload)
         waiting = self._sender.outbox.add(kind, payload, digest, self._now)
         self._due = min(self._due, self._sender.outbox.since + self.settings.flush_seconds)

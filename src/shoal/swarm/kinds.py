@@ -5,6 +5,9 @@
 An item is a `msgspec.Struct` with `array_like=True`. New fields go to the end with a default; unknown ones at
 the end are ignored, so old and new nodes understand each other. A node counts and relays items of kinds that
 it does not know, and never decodes them.
+
+Bounds on strings and numbers stand in the struct, as `msgspec.Meta`. Where they became narrower, `wire` is a
+subclass that has them: what arrives is read by it, and what an older journal holds by `struct`.
 """
 
 from __future__ import annotations
@@ -25,12 +28,14 @@ MOST_NAME_CHARACTERS = 64
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of item. `keep`: "latest" is one register per author, "log" all of them within bounds."""
+    """One kind of item. `keep`: "latest" is one register per author, "log" all of them within bounds. `wire`:
+    a subclass of `struct` with bounds for items that travel (None: `struct` has them)."""
 
     name: str
     struct: type[msgspec.Struct]
     max_bytes: int
     keep: Keep
+    wire: type[msgspec.Struct] | None = None
 
     def __post_init__(self) -> None:
         name, struct = self.name, self.struct
@@ -42,6 +47,8 @@ class Kind:
             raise ConfigError(f"max_bytes of kind {name!r} must be 1 to {MOST_KIND_BYTES}: {self.max_bytes}")
         if self.keep not in ("latest", "log"):
             raise ConfigError(f'keep of kind {name!r} must be "latest" or "log": {self.keep!r}')
+        if self.wire is not None and not issubclass(self.wire, struct):
+            raise ConfigError(f"wire of kind {name!r} must be a subclass of {struct.__name__}: {self.wire!r}")
 
 
 class Kinds:
@@ -56,7 +63,7 @@ class Kinds:
                 raise ConfigError(f"kind {kind.name!r} or {kind.struct.__name__} is registered already")
             self._by_name[kind.name] = kind
             self._by_type[kind.struct] = kind
-            self._decoders[kind.name] = msgspec.msgpack.Decoder(kind.struct)
+            self._decoders[kind.name] = msgspec.msgpack.Decoder(kind.wire or kind.struct)
 
     def get(self, name: str) -> Kind | None:
         return self._by_name.get(name)

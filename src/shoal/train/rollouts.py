@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from shoal.policy.pool import Pooled
 from shoal.runs.seeds import derive_integer
-from shoal.runs.training import RolloutGroup
+from shoal.runs.training import MOST_GROUP_BYTES, RolloutGroup, SentGroup
 from shoal.swarm import Kind, Kinds, Received
 
-MOST_GROUP_BYTES = 256 << 10
 SEED_BITS = 62
 
 ReceivedGroup = Received[RolloutGroup]
@@ -24,7 +23,7 @@ def task_seed(author: str, epoch: int, counter: int) -> int:
 
 
 def rollout_kinds() -> Kinds:
-    return Kinds([Kind("rollouts", RolloutGroup, MOST_GROUP_BYTES, "log")])
+    return Kinds([Kind("rollouts", RolloutGroup, MOST_GROUP_BYTES, "log", SentGroup)])
 
 
 def pooled(received: ReceivedGroup, step: int) -> PooledGroup:
@@ -34,4 +33,5 @@ def pooled(received: ReceivedGroup, step: int) -> PooledGroup:
     topic = f"{task.family} {task.parameters}"
     texts = sum(len(one.text.encode()) + 8 * len(one.log_probs) for one in group.completions)
     size = texts + len(group.question.encode()) + len(task.parameters) + 512
-    return Pooled(order, f"{received.epoch} {task.counter} {topic}", topic, received, size, step)
+    # Not with the topic: "{}" and "{ }" are the same parameters, and would be two tasks of one seed.
+    return Pooled(order, f"{received.epoch} {task.counter}", topic, received, size, step)

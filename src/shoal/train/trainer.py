@@ -18,6 +18,7 @@ from shoal.policy.base import Policy
 from shoal.policy.pool import Pool
 from shoal.policy.selection import walk
 from shoal.runs.training import (
+    MOST_MODEL,
     Completion,
     Evaluate,
     RolloutGroup,
@@ -133,7 +134,8 @@ class Trainer(Learner):
             groups = [one for one in groups if is_informative(rewards_of(one.scores, self.settings.reward))]
         elif self.settings.sharing == "sample" and groups:
             groups = [turn.random("share").choice(groups)]
-        send, model, temperature = self.settings.send_log_probs, self.plan.model, self.settings.temperature
+        send, temperature = self.settings.send_log_probs, self.settings.temperature
+        model = self.plan.model[:MOST_MODEL]
         for group in groups:
             texts = [(one.text, one.finished, one.log_probs if send else ()) for one in group.completions]
             written, tokenizer = tuple([Completion(*text) for text in texts]), state.policy.tokenizer
