@@ -60,7 +60,7 @@ class Item(msgspec.Struct, frozen=True, gc=False):
 
 
 class Contents(NamedTuple):
-    """The items in a body, and the number of those whose kind is unknown."""
+    """The items in a body, and the number of those whose kind is unknown or not taken."""
 
     items: tuple[Item, ...]
     unknown_kinds: int
@@ -227,7 +227,7 @@ class Codec:
             if item.kind != name:
                 name = item.kind
                 kind, decode = self.kinds.get(name), self.kinds.decoder(name)
-            if kind is None or decode is None:
+            if kind is None or decode is None or not kind.taken:
                 continue
             if kind.keep != frame.channel:
                 return Rejection.MISPLACED

@@ -36,6 +36,8 @@ from shoal.swarm.transport.base import Transport
 from shoal.swarm.upkeep import STALL, Upkeep
 
 FULL_WAITS = 0.02  # seconds that full frames wait for others to share a signature with
+WORDS = {"inbox_items": 2048, "inbox_bytes": 8 << 20, "inbox_author_items": 16}
+"""The bounds of the inbox for words to this node."""
 
 
 class Receipt(msgspec.Struct, frozen=True, gc=False):
@@ -83,9 +85,11 @@ class Exchange:
         self._now = self._due = now
         self._salt = rng.randbytes(16)
         self._inbox = Inbox(settings, self.accounts)
+        self._words = Inbox(msgspec.structs.replace(settings, **WORDS), Accounts(1))
+        self._words_rng = random.Random(self._salt)  # words change no draw of the items
         self._sender = Sender(self._context, self.accounts.epoch, now)
         self._upkeep = Upkeep(self._context, self._sender, now)
-        self._intake = Intake(self._context, self._inbox, self._upkeep, now)
+        self._intake = Intake(self._context, self._inbox, self._words, self._upkeep, now)
 
     # For applications.
 
@@ -113,8 +117,12 @@ class Exchange:
 
     def gather(self, limit: int | None = None) -> list[Received[Any]]:
         """Log items and changed registers that arrived since the last call, each content once. With a limit,
-        authors are drawn by the worth of their items so far; the rest waits, within bounds."""
-        return self._inbox.gather(limit, self._context.rng, self._now)
+        authors are drawn by the worth of their items so far; the rest waits, within bounds. Words to this
+        node follow, as many at most."""
+        found = self._inbox.gather(limit, self._context.rng, self._now)
+        return (
+            [*found, *self._words.gather(limit, self._words_rng, self._now)] if self._words.items else found
+        )
 
     def latest(self, kind: str) -> dict[NodeId, Received[Any]]:
         """The newest item of a kind by each other author. If anyone is established, only a few newcomers."""
@@ -185,6 +193,7 @@ class Exchange:
             "held bytes": self._context.authors.bytes,
             "waiting items": inbox.items,
             "waiting bytes": inbox.bytes,
+            "waiting words": self._words.items,
             "dropped items": inbox.dropped,
             "repeated items": inbox.repeated,
             "pulls asked": repair.asked,

@@ -9,11 +9,14 @@ its signature and the digest held, nothing is charged to an author and nothing o
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 import msgspec
 
 from shoal.swarm.authors import DIRECTED_SPAN, Author, Received, Register
 from shoal.swarm.beacon import BEACON_KIND, Beacon
 from shoal.swarm.body import MOST_ITEMS
+from shoal.swarm.codec import Item
 from shoal.swarm.context import Context
 from shoal.swarm.frame import Bundle, Frame
 from shoal.swarm.inbox import Inbox, Waiting
@@ -29,14 +32,15 @@ _pull_decoder = msgspec.msgpack.Decoder(Pull)
 
 
 class Intake:
-    """Everything that one node takes in."""
+    """Everything that one node takes in: items into `inbox`, words to this node into `words`."""
 
-    def __init__(self, context: Context, inbox: Inbox, upkeep: Upkeep, now: float) -> None:
+    def __init__(self, context: Context, inbox: Inbox, words: Inbox, upkeep: Upkeep, now: float) -> None:
         self.serving = Serving(context, now)
         self._context = context
         self._codec = context.codec
         self._tally = context.tally
         self._inbox = inbox
+        self._words = words
         self._upkeep = upkeep
         self._admission = Admission(context, now)
 
@@ -89,7 +93,10 @@ class Intake:
                 item.size,
             )
             for item in contents.items
+            if not item.kind.direct
         ]
+        if len(waiting) < len(contents.items):
+            self._take_words(author, frame, [item for item in contents.items if item.kind.direct], now)
         if frame.channel == "latest":
             taken = sum(
                 context.authors.keep_register(author, Register(one.received, frame))
@@ -101,6 +108,29 @@ class Intake:
         tally.items += taken
         tally.repeated += len(waiting) - taken
         return None
+
+    def _take_words(self, author: Author, frame: Frame, items: list[Item], now: float) -> None:
+        """Direct items: those to this node wait for it, and the others are only kept for their readers."""
+        node, epoch, seq, made_at = author.node_id, frame.epoch, frame.seq, frame.made_at / 1e6
+        words: list[Waiting] = []
+        for item in items:
+            digest = sha256(item.digest + frame.key).digest()  # not equal to another's same words
+            received = Received(
+                node, item.kind.name, item.value, epoch, seq, item.index, made_at, now, digest
+            )
+            if frame.channel == "latest" and not self._context.authors.keep_register(
+                author, Register(received, frame)
+            ):
+                continue
+            to = getattr(item.value, "to", ())
+            if not to or self._context.me in to:
+                words.append(Waiting(received, item.size))
+        if frame.channel == "latest":
+            taken = sum(map(self._words.replace, words))
+        else:
+            taken = self._words.extend(node, words)
+        self._tally.items += taken
+        self._tally.repeated += len(words) - taken
 
     def _take_beacon(self, author: Author, frame: Frame, now: float) -> Rejection | None:
         beacon = self._codec.single(frame, BEACON_KIND, _beacon_decoder)

@@ -13,7 +13,7 @@ subclass that has them: what arrives is read by it, and what an older journal ho
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -29,13 +29,21 @@ MOST_NAME_CHARACTERS = 64
 @dataclass(frozen=True, slots=True)
 class Kind:
     """One kind of item. `keep`: "latest" is one register per author, "log" all of them within bounds. `wire`:
-    a subclass of `struct` with bounds for items that travel (None: `struct` has them)."""
+    a subclass of `struct` with bounds for items that travel (None: `struct` has them).
+
+    Items of a kind that is not `taken` are passed on and never decoded: this node only sends them, or has to
+    know how large they may be. A `direct` item is a word to the nodes that its field `to` names (none: to
+    all) and no experience of the swarm: it waits in an inbox of its own, which knows no probation, and equal
+    words of two authors are two items, so that nobody can take another's place by repeating it.
+    """
 
     name: str
     struct: type[msgspec.Struct]
     max_bytes: int
     keep: Keep
     wire: type[msgspec.Struct] | None = None
+    taken: bool = field(default=True, kw_only=True)
+    direct: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         name, struct = self.name, self.struct
@@ -49,6 +57,8 @@ class Kind:
             raise ConfigError(f'keep of kind {name!r} must be "latest" or "log": {self.keep!r}')
         if self.wire is not None and not issubclass(self.wire, struct):
             raise ConfigError(f"wire of kind {name!r} must be a subclass of {struct.__name__}: {self.wire!r}")
+        if self.direct and "to" not in struct.__struct_fields__:
+            raise ConfigError(f"struct {struct.__name__} of the direct kind {name!r} must have a field `to`")
 
 
 class Kinds:
