@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import random
 from typing import Any
 
 import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from shoal.corewar import assemble, hill
 from shoal.swarm.codec import Codec
 from shoal.swarm.frame import Bundle, Frame
 from shoal.swarm.kinds import Kinds
@@ -98,6 +100,57 @@ def test_items_of_the_protocol() -> None:
     bundle = Codec(Membership("example"), Kinds()).read(bytes.fromhex(VECTORS["bundle"]))
     assert isinstance(bundle, Bundle)
     assert [frame.hex() for frame in bundle.frames] == [VECTORS["frames"]["log of two items"]["message"]]
+
+
+def payload_of(name: str) -> tuple[str, Any]:
+    body = bytes.fromhex(VECTORS["frames"][name]["body"])
+    ((kind, payload),) = msgspec.msgpack.decode(body[1:])
+    return kind, msgspec.msgpack.decode(payload)
+
+
+def test_items_of_the_applications() -> None:
+    kind, (domain, source, number, model, fitness) = payload_of("champion")
+    assert (kind, domain, number, model, fitness) == ("champion", "corewar", 3, "another program", 1.25)
+    assert assemble(source, hill("drq")).canonical
+    kind, (task, question, completions, model) = [
+        part[:4] if isinstance(part, list) else part for part in payload_of("rollouts")
+    ]
+    assert (kind, task, model) == ("rollouts", ["sums", "1", "{}", 17], "another program")
+    assert question == VECTORS["tasks"][1]["question"]
+    assert completions == [["10", True, []], ["<answer>11</answer>", True, []], ["4+6 is", False, []]]
+
+
+def part(value: int | str) -> bytes:
+    content = str(value).encode()
+    return (b"i" if isinstance(value, int) else b"s") + b"%d:" % len(content) + content
+
+
+@pytest.mark.parametrize("place", range(len(VECTORS["tasks"])))
+def test_seeds_and_questions(place: int) -> None:
+    task = VECTORS["tasks"][place]
+    hashed = part(task["epoch"]) + part("task") + part(task["author"]) + part(task["counter"])
+    digest = hashlib.blake2b(hashed, digest_size=64, person=b"shoal.seeds").digest()
+    assert task["seed"] == int.from_bytes(digest, "big") >> (512 - 62)
+    assert (task["family"], task["version"]) == ("sums", "1")
+    settings = {"largest": 9, "operators": "+", "terms": 2, **json.loads(task["parameters"])}
+    assert task["all_parameters"] == json.dumps(settings, sort_keys=True, separators=(",", ":"))
+    rng = random.Random(task["seed"])
+    numbers = [rng.randint(0, settings["largest"]) for _ in range(settings["terms"])]
+    signs = [rng.choice(settings["operators"]) for _ in numbers[1:]]
+    calculation = str(numbers[0]) + "".join(
+        f"{sign}{number}" for sign, number in zip(signs, numbers[1:], strict=True)
+    )
+    assert task["question"] == f"{calculation}="
+    assert int(task["answer"]) == numbers[0] + sum(
+        number if sign == "+" else -number for sign, number in zip(signs, numbers[1:], strict=True)
+    )
+
+
+def test_keys_and_subjects() -> None:
+    for address in VECTORS["addresses"]:
+        name = hashlib.blake2b(address["swarm"].encode(), digest_size=8).hexdigest()
+        assert address["zenoh"] == f"shoal/{name}/{address['topic']}"
+        assert address["nats"] == f"shoal.{name}.{address['topic'].replace('/', '.')}"
 
 
 def test_content_digests() -> None:

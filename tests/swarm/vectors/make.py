@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from shoal.runs.search import Champion
+from shoal.runs.training import Completion, RolloutGroup, TaskName
 from shoal.swarm.beacon import Beacon, Known
 from shoal.swarm.body import PackedItem, content_digest
 from shoal.swarm.codec import Codec, Draft
@@ -18,11 +20,18 @@ from shoal.swarm.identity import Identity, id_bytes
 from shoal.swarm.kinds import Kinds
 from shoal.swarm.membership import Membership
 from shoal.swarm.pull import Pull, Want
+from shoal.swarm.transport.base import short_hash
+from shoal.tasks import open_task
+from shoal.tasks.family import canonical_parameters
+from shoal.train.rollouts import task_seed
 
 PATH = Path(__file__).with_name("frames.json")
 SEED = bytes(range(32))
 EPOCH = 1_700_000_000_000_000
 MADE_AT = EPOCH + 2_500_000
+COUNTER = 17
+WARRIOR = "bomb add.ab #4, target\ntarget mov.i 2, 4\n jmp bomb\n dat #0, #0\n"
+SUMS = {"largest": 12, "operators": "+-", "terms": 3}
 
 
 def vectors() -> dict[str, object]:
@@ -60,6 +69,27 @@ def vectors() -> dict[str, object]:
     )
     beacon = Beacon(("tcp/192.0.2.1:7447",), (Known(raw, EPOCH, 1, 2, 3, 4),))
     pull = Pull(bytes(range(16)), (Want(raw, EPOCH, (3, 2), True),))
+    champion = Champion("corewar", WARRIOR, 3, "another program", 1.25)
+    question = open_task("sums").pose(task_seed(identity.node_id, EPOCH, COUNTER)).question
+    answers = (Completion("10", True), Completion("<answer>11</answer>", True), Completion("4+6 is", False))
+    group = RolloutGroup(TaskName("sums", "1", "{}", COUNTER), question, answers, "another program")
+
+    def task(counter: int, parameters: dict[str, object]) -> dict[str, object]:
+        seed = task_seed(identity.node_id, EPOCH, counter)
+        family = open_task("sums", parameters)
+        return {
+            "author": identity.node_id,
+            "epoch": EPOCH,
+            "counter": counter,
+            "seed": seed,
+            "family": family.name,
+            "version": family.version,
+            "parameters": canonical_parameters(parameters),
+            "all_parameters": canonical_parameters(family.parameters),
+            "question": family.pose(seed).question,
+            "answer": family.pose(seed).answer,
+        }
+
     return {
         "private_seed": SEED.hex(),
         "public_key": identity.public_key.hex(),
@@ -91,7 +121,22 @@ def vectors() -> dict[str, object]:
             "pull": describe(
                 seal(open_swarm, 1, f"to/{identity.node_id}", [PackedItem("pull", encode(pull))])
             ),
+            "champion": describe(seal(open_swarm, 2, "latest/0", [PackedItem("champion", encode(champion))])),
+            "rollouts": describe(seal(open_swarm, 4, "log/0", [PackedItem("rollouts", encode(group))])),
         },
+        "tasks": [task(0, {}), task(COUNTER, {}), task(COUNTER, SUMS)],
+        "addresses": [
+            {
+                "swarm": membership.name,
+                "topic": topic,
+                "zenoh": f"shoal/{short_hash(membership.name)}/{topic}",
+                "nats": f"shoal.{short_hash(membership.name)}.{topic.replace('/', '.')}",
+            }
+            for membership, topic in (
+                (open_swarm, "log/0"),
+                (Membership("Fische ü/*"), f"to/{identity.node_id}"),
+            )
+        ],
         "bundle": encode(Bundle(bytes(range(16)), [log.encode()])).hex(),
     }
 
