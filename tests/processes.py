@@ -65,5 +65,9 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+def starts_of(journal: Path) -> int:
+    return sum(record.kind == "started" for record in read(journal)) if journal.exists() else 0
+
+
 def turns_of(journal: Path) -> int:
     return sum(record.kind == "turn" for record in read(journal)) if journal.exists() else 0

@@ -10,7 +10,7 @@ from shoal.applications import APPLICATIONS
 
 SOURCE = Path(__file__).parents[1] / "src" / "shoal"
 
-OPEN = {"errors", "files", "lazy", "__version__"}
+OPEN = {"errors", "files", "lazy", "prctl", "__version__"}
 """Modules that every room may import."""
 
 ARROWS: dict[str, set[str]] = {
@@ -18,6 +18,7 @@ ARROWS: dict[str, set[str]] = {
     "errors": set(),
     "files": set(),
     "lazy": set(),
+    "prctl": set(),
     "swarm": set(),
     "runs": set(),
     "corewar": set(),

@@ -30,6 +30,10 @@ class PeerError(ShoalError):
     """Something at the boundary to the swarm: an identity, an item to share, the exchange itself."""
 
 
+class DefectError(PeerError):
+    """The exchange ended by a mistake in Shoal, which a new process may be spared."""
+
+
 class IdentityError(PeerError):
     """A key file is missing its privacy, its content, or its place."""
 

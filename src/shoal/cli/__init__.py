@@ -1,8 +1,8 @@
 """The command line: thin verbs over the library, one module per verb.
 
-Exit codes: 0 done, 1 nobody was heard, or `doctor` found something to do, 2 an option, a file or a setting is
-not usable, 3 a program does not assemble, 130 interrupted. An expected error is one message on standard
-error.
+Exit codes: 0 done, 1 nobody was heard, `doctor` found something to do, or a node was left dead, 2 an option,
+a file or a setting is not usable, 3 a program does not assemble, 130 interrupted. An expected error is one
+message on standard error.
 """
 
 from __future__ import annotations

@@ -83,6 +83,7 @@ class View:
                 "seconds_left": node.seconds_left,
                 "ended": node.ended,
                 "trouble": node.trouble,
+                "restarts": node.restarts,
                 **({"waiting": node.waiting} if node.waiting else {}),
             }
             for node in progress.nodes
@@ -103,6 +104,9 @@ class ProgressDisplay:
         live: bool = True,
     ) -> None:
         self.troubled: list[str] = []
+        self.only_dead = False
+        """All nodes with a trouble were left dead: none of them told about a failure of its own."""
+        self._restarted: dict[str, int] = {}
         self._told: set[str] = set()
         self.peers = 0
         self._view = View(columns)
@@ -131,6 +135,11 @@ class ProgressDisplay:
 
     def show(self, progress: Progress[Any]) -> None:
         self.troubled = troubles(progress.nodes)
+        self.only_dead = all(node.down == "dead" for node in progress.nodes if node.trouble)
+        for node in progress.nodes:
+            if node.restarts > self._restarted.get(node.name, 0):
+                self._restarted[node.name] = node.restarts
+                self.say(clean(node.restarted, MOST_TROUBLE))
         self.peers = max((node.traffic.peers for node in progress.nodes), default=0)
         if self._live is not None:
             from rich.text import Text

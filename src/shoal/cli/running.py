@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from shoal.node.standing import Standing
 
 NOBODY_HEARD = 1
+LEFT_DEAD = 1
 NODE_FAILED = 2
 INTERRUPTED = 130
 LOOK_EVERY = 0.05
@@ -38,11 +39,17 @@ TRAFFIC = (
 def _left(node: Standing) -> str:
     if node.trouble:
         return "failed"
+    if node.down:
+        return node.down
     return "done" if node.ended else clock(node.seconds_left)
 
 
 LEFT = Column(
-    "time left", "left", lambda value: value if value in ("done", "failed") else f"{value} left", 0, _left
+    "time left",
+    "left",
+    lambda value: value if value in ("done", "failed", "restarts") else f"{value} left",
+    0,
+    _left,
 )
 
 
@@ -73,8 +80,9 @@ def run_and_report(
     settings: Any, folder: Path, network: Network, *, in_process: bool, json: bool, quiet: bool
 ) -> None:
     """Runs with progress on standard error, and prints the summary, or with `quiet` the folder. Exits with 2
-    if a node failed, with 130 if the run was stopped, and with 1 if it only gave to others and heard none of
-    them. The last lines are the reason of a failure and the command that resumes the run."""
+    if a node failed, with 130 if the run was stopped, and with 1 if a node was left dead or if the run only
+    gave to others and heard none of them. The last lines are the reason of a failure and the command that
+    resumes the run."""
     from shoal.applications import APPLICATIONS
     from shoal.node import Stop
     from shoal.node.running import run_crew
@@ -117,7 +125,9 @@ def _conclude(ended: str, stop: Stop, display: ProgressDisplay, folder: Path) ->
         return 0
     display.tell_troubles(again=True)
     note(f"shoal: {'stopped' if stop.requested else 'not finished'}. Go on with: shoal resume {folder}")
-    return INTERRUPTED if stop.requested else NODE_FAILED
+    if stop.requested:
+        return INTERRUPTED
+    return LEFT_DEAD if display.only_dead else NODE_FAILED
 
 
 @contextmanager

@@ -26,9 +26,9 @@ import msgspec
 
 import shoal
 from shoal.confine import seccomp
+from shoal.prctl import NO_NEW_PRIVILEGES, prctl, signal_at_parents_end
 
 MOST_FILES = 64
-_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 _CAPABILITY_VERSION = 0x20080522
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers on all machines
@@ -93,10 +93,9 @@ def enter(readable: Sequence[str], *, memory: int, cpu_seconds: int) -> Coverage
 def die_with(parent: int) -> None:
     """Makes the kernel end this process when its parent ends, however that happens (Linux; elsewhere the end
     of the stream of requests does, once it is read)."""
-    if sys.platform == "linux":
-        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it ended before that
-            os._exit(1)
+    signal_at_parents_end(signal.SIGKILL)
+    if sys.platform == "linux" and os.getppid() != parent:  # it ended before that
+        os._exit(1)
 
 
 def python_folders() -> list[str]:
@@ -159,11 +158,6 @@ def _syscall(number: int, *arguments: object) -> int:
     return found
 
 
-def _prctl(option: int, value: int) -> int:
-    found: int = ctypes.CDLL(None).prctl(option, ctypes.c_ulong(value), *[ctypes.c_ulong(0)] * 3)
-    return found
-
-
 def _limit(memory: int, cpu_seconds: int) -> str:
     try:
         import resource
@@ -182,7 +176,7 @@ def _limit(memory: int, cpu_seconds: int) -> str:
 def _no_new_privileges() -> str:
     if sys.platform != "linux":
         return "no_new_privs needs Linux"
-    return "the kernel does not know no_new_privs" if _prctl(_PR_SET_NO_NEW_PRIVS, 1) else ""
+    return "the kernel does not know no_new_privs" if prctl(NO_NEW_PRIVILEGES, 1) else ""
 
 
 def _drop_capabilities() -> str:

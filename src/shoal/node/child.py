@@ -1,4 +1,4 @@
-"""One node of a run as a process of its own, `python -m shoal.node.child`, started by processes.py. Orders
+"""One node of a run as a process of its own, `python -m shoal.node.child`, started by parent.py. Orders
 come as one line of JSON on standard input, so that no secret stands on a command line. When that pipe closes,
 the parent is gone and the child ends at once. Its trouble is one line on standard error."""
 
@@ -6,26 +6,34 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
 import msgspec
 
-from shoal.errors import RunError, ShoalError
+from shoal.errors import DefectError, RunError, ShoalError
 from shoal.lazy import load
 from shoal.node.crew import Crew, Network, private_swarm
 from shoal.node.drive import Stop, run_in_field
+from shoal.prctl import signal_at_parents_end
 from shoal.runs import RunFolder, load_settings
 from shoal.runs.lock import claim, release
 from shoal.swarm import Identity
 from shoal.swarm.live import LiveExchange
 from shoal.swarm.presence import PRESENCE
 
+CRASHED = 1
+"""An exception that nobody foresaw; the last line on standard error names it."""
 FAILED = 3
+"""The node told its trouble, on standard error: another start would come to the same."""
+STOPPED = 4
+"""It was asked to stop before its node had finished; standard error has the signal."""
 LOOK_EVERY = 0.1
 
 
@@ -47,17 +55,24 @@ def main() -> NoReturn:
     """Runs the node that standard input orders, and ends the process."""
     orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
+    signal_at_parents_end(signal.SIGCONT)  # that thread must run then, also of a frozen process
+    code, said = 0, ""
     try:
         with Stop() as stop:
-            trouble = serve(read_crew(orders), orders, stop)
-    except ShoalError as error:
-        trouble = str(error)
-    if trouble:
-        print(" ".join(trouble.split()), file=sys.stderr)
+            said = serve(read_crew(orders), orders, stop)
+        if said:
+            code = FAILED
+        elif stop.requested:
+            code, said = STOPPED, stop.reason
+    except BaseException as error:
+        is_told = isinstance(error, ShoalError) and not isinstance(error, DefectError)
+        code, said = (FAILED, str(error)) if is_told else (CRASHED, _with_place(error))
+    if code:
+        print(" ".join(said.split()), file=sys.stderr)
     sys.stderr.flush()
     # Without winding the interpreter down: threads of the network engine that come back into it meanwhile
     # would abort the process. Journal, accounts and transport are closed already.
-    os._exit(FAILED if trouble else 0)
+    os._exit(code)
 
 
 def read_crew(orders: Orders) -> Crew[Any]:
@@ -90,6 +105,8 @@ def serve(crew: Crew[Any], orders: Orders, stop: Stop, after_turn: Callable[[], 
                 trouble = seat.node.trouble
                 if exchange is not None:
                     _linger(crew.linger, stop)
+        except DefectError:
+            raise
         except ShoalError as error:  # perhaps of the exchange's end, which is not to hide why the node ended
             trouble = trouble or str(error)
         return trouble
@@ -138,10 +155,18 @@ def _join_swarm(crew: Crew[Any], orders: Orders, run: RunFolder, identity: Ident
     )
 
 
+def _with_place(error: BaseException) -> str:
+    """What a report of a defect needs, in one line."""
+    *_, last = traceback.extract_tb(error.__traceback__)
+    return f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
+
+
 def _end_with_the_parent() -> None:
     # Not through sys.stdin, whose lock a thread must not hold when the interpreter ends.
     while os.read(0, 1 << 16):
         pass
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)  # with the programs that the node runs
     os._exit(FAILED)
 
 

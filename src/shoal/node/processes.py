@@ -1,75 +1,43 @@
-"""The nodes of a run as processes: watched by their journals, ended with their parent, none stops another."""
+"""The nodes of a run as processes: watched by their journals, started again if they die, ended with their
+parent; none stops another."""
 
 from __future__ import annotations
 
 import hashlib
-import signal
-import subprocess
-import sys
-import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Generic
 
 import msgspec
 
 from shoal.node.child import Orders, serve
-from shoal.node.crew import Crew, Network, Report, Watcher
+from shoal.node.crew import Crew, Network, Report
 from shoal.node.drive import Stop
-from shoal.node.standing import StandingOf
+from shoal.node.parent import Child
+from shoal.node.standing import StandingOf, note_waiting
 from shoal.runs import RunFolder
 from shoal.swarm import Identity
-from shoal.swarm.presence import PRESENCE, peers_seen
+from shoal.swarm.presence import PRESENCE
 
 LOOK_EVERY = 0.1
 GRACE = 45.0
 """Seconds for children to end by themselves: calls under way are paid for."""
 OPEN_SWARM = "shoal"
-MOST_TROUBLE = 500
-
-
-@dataclass
-class Child(Generic[StandingOf]):
-    process: subprocess.Popen[bytes]
-    said: IO[bytes]
-    watcher: Watcher[StandingOf]
-    presence: Path
-    wait_for: int
-    stopping: bool = False
-
-    def standing(self) -> StandingOf:
-        code = self.process.poll()
-        found = self.watcher.look(ended=code == 0 and not self.stopping, trouble=self._trouble(code))
-        return found if code is not None else _waiting(found, self.presence, self.wait_for)
-
-    def _trouble(self, code: int | None) -> str:
-        if not code:
-            return ""
-        if code < 0:
-            return f"its process was ended by {signal.Signals(-code).name}; `shoal resume` goes on"
-        self.said.seek(0)
-        lines = self.said.read().decode("utf-8", "replace").strip().splitlines()
-        return lines[-1][:MOST_TROUBLE] if lines else f"its process ended with code {code}"
 
 
 def run_processes(
     crew: Crew[StandingOf], run: RunFolder, stop: Stop, report: Report[StandingOf], network: Network
 ) -> list[StandingOf]:
     """Runs all nodes until they have ended or `stop` is requested, and returns their standings."""
-    children: list[Child[StandingOf]] = []
+    children = [Child(crew, run, orders) for orders in _orders(crew, run, network)]
     try:
-        children += [_start(crew, run, orders) for orders in _orders(crew, run, network)]
-        while any(child.process.poll() is None for child in children) and not stop.requested:
+        while not stop.requested and _tend(children):
             report(lambda: [child.standing() for child in children])
             time.sleep(LOOK_EVERY)
         _end(children)
         return [child.standing() for child in children]
     finally:
         for child in children:
-            child.process.kill()
-            child.process.wait()
-            child.said.close()
+            child.close()
 
 
 def run_here(
@@ -82,7 +50,7 @@ def run_here(
     stop.at_once = True
     if crew.shares and network.wait_for:
         presence = run.node_folder(crew.names[0]) / PRESENCE
-        report(lambda: [_waiting(watcher.look(), presence, network.wait_for)])
+        report(lambda: [note_waiting(watcher.look(), presence, network.wait_for)])
     try:
         trouble = serve(crew, orders, stop, lambda: report(lambda: [watcher.look()]))
     except KeyboardInterrupt:
@@ -124,39 +92,17 @@ def _orders(crew: Crew[StandingOf], run: RunFolder, network: Network) -> list[Or
     ]
 
 
-def _waiting(found: StandingOf, presence: Path, wait_for: int) -> StandingOf:
-    """The standing, with a note if the node has heard too few peers for its first turn."""
-    heard = peers_seen(presence)
-    if heard >= wait_for:
-        return found
-    peers = "1 peer" if wait_for == 1 else f"{wait_for} peers"
-    return msgspec.structs.replace(found, waiting=f"waiting for {peers}, {heard} heard so far")
-
-
-def _start(crew: Crew[StandingOf], run: RunFolder, orders: Orders) -> Child[StandingOf]:
-    said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with its child
-    # A session of its own: an interrupt at the terminal comes to the parent, which stops the children.
-    process = subprocess.Popen(
-        [sys.executable, "-m", "shoal.node.child"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=said,
-        start_new_session=True,
-    )
-    assert process.stdin is not None
-    process.stdin.write(msgspec.json.encode(orders) + b"\n")
-    process.stdin.flush()
-    name, wait_for = crew.names[orders.index], orders.network.wait_for if crew.shares else 0
-    watcher = crew.watch(orders.index, run.journal_path(name))
-    return Child(process, said, watcher, run.node_folder(name) / PRESENCE, wait_for)
+def _tend(children: list[Child[StandingOf]]) -> bool:
+    """Whether any of them has a process or is to get one."""
+    for child in children:
+        child.tend(time.monotonic())
+    return not all(child.is_over for child in children)
 
 
 def _end(children: list[Child[StandingOf]]) -> None:
-    """Asks the children that still run to stop, and waits for them."""
+    """Asks the processes that still run to end, and waits for them."""
     for child in children:
-        if child.process.poll() is None:
-            child.stopping = True
-            child.process.terminate()
+        child.stop()
     until = time.monotonic() + GRACE
-    while any(child.process.poll() is None for child in children) and time.monotonic() < until:
+    while _tend(children) and time.monotonic() < until:
         time.sleep(LOOK_EVERY)

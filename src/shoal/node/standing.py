@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 import msgspec
 
@@ -32,7 +32,9 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """`done` is the share of the node's work from 0 to 1. Speed is counted in `work` (evaluations, tokens),
     the budget of `allowed` (None: no limit) in `spent`. `per_second` and `seconds_left` are the watcher's
     estimates, None before any progress. `ended`: it will do no more; `trouble`: why it stopped early;
-    `waiting`: why its first turn is late."""
+    `waiting`: why its first turn is late. Of processes that died, `restarts` counts those that were started
+    again, and `restarted` tells of the last; `down`: the node has no process now, until it restarts or as it
+    was left dead."""
 
     name: str
     model: str
@@ -46,6 +48,9 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     ended: bool = False
     trouble: str = ""
     waiting: str = ""
+    restarts: int = 0
+    restarted: str = ""
+    down: Literal["", "restarts", "dead"] = ""
 
     def figures(self) -> Mapping[str, object]:
         """The numbers of its own application, for programs."""
@@ -160,3 +165,12 @@ def longest_left(standings: Sequence[Standing]) -> float | None:
     """The seconds that the slowest node still needs; None as long as those of one node are unknown."""
     left = [one.seconds_left for one in standings if not one.trouble]
     return None if not left or None in left else max(one for one in left if one is not None)
+
+
+def note_waiting(found: StandingOf, presence: Path, wait_for: int) -> StandingOf:
+    """The standing, with a note if the node has heard too few peers for its first turn."""
+    heard = peers_seen(presence)
+    if heard >= wait_for:
+        return found
+    peers = "1 peer" if wait_for == 1 else f"{wait_for} peers"
+    return msgspec.structs.replace(found, waiting=f"waiting for {peers}, {heard} heard so far")

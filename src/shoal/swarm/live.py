@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
-from shoal.errors import PeerError
+from shoal.errors import DefectError, PeerError, ShoalError
 from shoal.swarm.accounts import Accounts, Credit, write_accounts
 from shoal.swarm.authors import Peer, Place, Received
 from shoal.swarm.exchange import Exchange, Receipt
@@ -137,7 +137,8 @@ class LiveExchange:
         """Calls a verb under the lock, so that every item accepted before `close` is still sent."""
         with self._lock:
             if self._failure is not None:
-                raise PeerError(f"the exchange has stopped: {self._failure!r}") from self._failure
+                kind = PeerError if isinstance(self._failure, ShoalError) else DefectError
+                raise kind(f"the exchange has stopped: {self._failure!r}") from self._failure
             if self._closed:
                 raise PeerError("the exchange is closed: share and gather before close(), or open a new one")
             return verb(*given, **named)
