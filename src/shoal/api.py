@@ -10,6 +10,7 @@ summary = shoal.read_summary("runs/first")
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,7 @@ def run_search(
     ended before it was done."""
     from shoal.evolve.settings import EvolveSettings
 
-    chosen = _settings("evolve", EvolveSettings, preset, settings).settled()
+    chosen = _settings("evolve", EvolveSettings, preset, settings).settled(warnings.warn)
     found: SearchSummary = _run(chosen, Path(folder), in_process, progress, network)
     return found
 

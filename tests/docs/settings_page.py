@@ -20,6 +20,7 @@ import msgspec
 from msgspec import inspect
 
 from shoal.evolve.domains.corewar import CoreWarOptions
+from shoal.evolve.prompts import Template
 from shoal.evolve.settings import EvolveSettings
 from shoal.lab.sweep import SweepSettings
 from shoal.node import NodeSettings as LoopSettings
@@ -58,6 +59,13 @@ SECTIONS = (
         "Of a search in the domain `corewar`: [domains](domains.md).",
         CoreWarOptions,
         "options.",
+    ),
+    Section(
+        "Texts for models",
+        "One table per part, where a text is not given as a file: "
+        "[prompts](evolve.md#prompts-and-programs-of-your-own).",
+        Template,
+        "prompts.PART.",
     ),
     Section("shoal train", "A training run: [`shoal train`](train.md).", TrainSettings),
     Section(

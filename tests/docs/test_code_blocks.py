@@ -148,6 +148,11 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(warriors / "paper.red", folder / "theirs.red")
     shutil.copy(ROOT / "docs" / "experiments" / "small-models" / "small-models.toml", folder)
     (folder / "secret.txt").write_text("a long random line\n")
+    (folder / "drq" / "src" / "prompts").mkdir(parents=True)
+    for part in ("system", "new", "mutate"):
+        (folder / "drq" / "src" / "prompts" / f"{part}_prompt_0.txt").write_text("Write a warrior.\n")
+    (folder / "harder.md").write_text("Make it win: {{program}}\n")
+    shutil.copytree(folder / "warriors", folder / "drq" / "human_warriors")
     for page, files in ALSO_FILES.items():
         for file, number in files.items():
             parts = [block for block in of_language("python") if block.page == ROOT / page]

@@ -97,7 +97,7 @@ def test_a_request_is_bounded() -> None:
 
 def test_mistakes_are_named() -> None:
     with pytest.raises(ConfigError, match="places"):
-        Template("x", 1, "{{program}}").render()
+        Template("x", "{{program}}", 1).render()
     with pytest.raises(ConfigError, match="no prompt is called"):
         load_template("nothing")
 

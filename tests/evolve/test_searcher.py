@@ -430,6 +430,14 @@ class Shapeless(Brief):
             "domain: tests.evolve.test_searcher:Shapeless needs one or more axes",
         ),
         ({"opponents": ("nobody",)}, "nobody"),
+        (
+            {"early_stop": 0.5, "early_stop_fitness": 0.8},
+            "early_stop and early_stop_fitness: give one of the two",
+        ),
+        (
+            {"calls": 3, "calls_per_round": 1},
+            "calls and calls_per_round: 3 in all, but 1 for each of 4 nodes",
+        ),
         ({"opponents": ("imp", "clear", "stream"), "options": {"core_size": 250}}, "room for 1"),
         ({"options": {"length": 200}}, "distance"),
         ({"options": {"axes": ("spawned", "colour")}}, "colour"),

@@ -25,9 +25,12 @@ BATTLES = 3
 
 
 def plain_search(
-    seed: int, name: str, style: str, calls: int, rounds: int, look_ahead: int, finalists: int = 3
-) -> tuple[Kept, list[str], int]:
-    """Final archive (fitness, digest, source by cell), champions' digests, programs evaluated by proposals."""
+    seed: int, name: str, style: str, calls: int, rounds: int, look_ahead: int, finalists: int = 3,
+    stop_above: float = math.inf, starters: tuple[str, ...] = (),
+) -> tuple[Kept, list[str], int]:  # fmt: skip
+    """Final archive (fitness, digest, source by cell), champions' digests, programs evaluated by proposals.
+    `stop_above` is DRQ's threshold: it is looked at before each iteration of a round but the first, which asks
+    for the programs of the warm start and for one more. Calls that are left then are not made."""
     domain = CoreWar(Settings(**RULES, stop="play-on"))
     write = domain.operators[style]
     imp = domain.parse(domain.starters()["imp"])
@@ -47,18 +50,23 @@ def plain_search(
             if (found.mean, candidate.digest) > kept.get(cell, (-math.inf, "", ""))[:2]:
                 kept[cell] = (found.mean, candidate.digest, candidate.source)
 
-        for candidate in {one.digest: one for one in [imp, *champions[-20:]]}.values():
+        seeds = [domain.parse(domain.starters()[one]) for one in starters]
+        for candidate in {one.digest: one for one in [imp, *seeds, *champions[-20:]]}.values():
             place(candidate)
         quota = calls * (number + 1) // rounds - calls * number // rounds
         waiting: deque = deque()
-        asked = 0
+        asked, warm = 0, min(8, quota // 4)
         while asked < quota or waiting:
+            if asked - len(waiting) > warm and max(kept.values())[0] > stop_above:
+                quota = asked
+                if not waiting:
+                    break
             while asked < quota and len(waiting) < look_ahead:
                 turn += 1
                 fresh = generator(seed, name, "operator", turn).random() < 0.1
                 prompt = domain.prompts.ask_new()
                 parent = None
-                if not fresh and asked >= min(8, quota // 4) and kept:
+                if not fresh and asked >= warm and kept:
                     parent = kept[generator(seed, name, "parent", turn).choice(sorted(kept))][2]
                     prompt = domain.prompts.ask_mutate(parent)
                 sampling = ChatSampling(
@@ -136,6 +144,30 @@ def test_sharing_off_is_the_plain_loop_at_every_node(tmp_path: Path) -> None:
     ):
         dealt = 27 if index < 2 else 26
         assert outcome(history) == plain_search(5, f"{index + 1}-{style}", style, dealt, 3, 4)
+
+
+@pytest.mark.parametrize("threshold", [0.8, 1.6, 2.1])
+@pytest.mark.parametrize("look_ahead", [1, 3])
+def test_drqs_early_stop_is_the_plain_loop_that_skips_the_rest(
+    tmp_path: Path, threshold: float, look_ahead: int
+) -> None:
+    from shoal.evolve.crew import run
+    from tests.evolve.small import histories, small
+
+    settings = small(
+        models=("builtin:bomber",), calls=None, calls_per_round=20, look_ahead=look_ahead, seed=3,
+        finalists=1, early_stop_fitness=threshold, starters=("clear", "mice"),
+    )  # fmt: skip
+    assert run(settings, tmp_path / "run", in_process=True) == "finished"
+    (history,) = histories(tmp_path / "run")
+    expected = plain_search(3, "1-bomber", "bomber", 60, 3, look_ahead, 1, threshold, ("clear", "mice"))
+    assert outcome(history) == expected
+    asked = [0, 0, 0]
+    for event in history.events:
+        asked[event.note.round] += event.note.step == "propose"
+    # The imp ties with itself, so 0.8 ends each round after its first iteration: five programs, and one more.
+    assert (asked == [6 + look_ahead - 1] * 3) == (threshold == 0.8)
+    assert max(asked) <= 20, "a round never gets the calls that another one left"
 
 
 def test_the_law_says_something() -> None:

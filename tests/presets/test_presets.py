@@ -53,11 +53,17 @@ DEI: dict[str, Any] = {
     "early_stop": None,  # not found
     "finalists": 1,  # champion = best-fitness elite (stated)
     "look_ahead": 1,  # one mutant per step (code)
+    "options.edges.spawned": [1, 10, 100, 1000, 10_000],  # <1, <10, <100, <1000, <10000, rest (code)
+    "options.edges.coverage": [10, 100, 500, 1000, 4000],  # <10, <100, <500, <1000, <4000, rest (code)
+    "early_stop_fitness": None,  # not found
     "grammar": False,  # answers are free text (code)
     "sharing": "both",  # received champions: opponents, and seeds of the archive (stated)
     "fresh_only": False,  # elites are mutated (stated)
     "domain": "corewar",
 }
+
+PROMPTS = "prompts = Shoal's own (published: those of DRQ's code; give them with --set prompts=FOLDER)"
+"""Said of every search that has not DRQ's prompts: they are no part of Shoal."""
 
 DRQ: dict[str, Any] = {
     "models": ["openai:gpt-4.1-mini-2025-04-14"],  # stated, code
@@ -83,6 +89,10 @@ DRQ: dict[str, Any] = {
     "options.brief": False,  # about 15 kB of Redcode reference (code)
     "repair": False,  # parse error: fitness -infinity, no cell (code)
     "finalists": 1,  # champion of a round = best elite of its archive (code)
+    "options.edges.spawned": [1, 10, 100, 1000, 10_000],  # <1, <10, <100, <1000, <10000, rest (code)
+    "options.edges.coverage": [10, 100, 500, 1000, 4000],  # <10, <100, <500, <1000, <4000, rest (code)
+    "early_stop_fitness": 0.8,  # fitness threshold (code)
+    "early_stop": None,
     "grammar": False,  # answers are free text (code)
     "sharing": "off",  # a single line
     "fresh_only": False,
@@ -108,13 +118,13 @@ def differences(table: dict[str, Any], wanted: dict[str, Any]) -> dict[str, tupl
 @pytest.mark.parametrize(("switch", "wanted"), [(["--paper"], DEI), (["--preset", "drq"], DRQ)])
 def test_a_search_has_the_published_settings(switch: list[str], wanted: dict[str, Any], shoal: Shoal) -> None:
     done = shoal("evolve", *switch, "--dry-run")
-    assert (done.code, done.err) == (0, "")
+    assert (done.code, done.err.splitlines()) == (0, [PROMPTS])
     assert differences(resolved(done.out), wanted) == {}
 
 
 def test_the_experiment_has_the_published_settings(shoal: Shoal) -> None:
     done = shoal("compare", "--paper", "--dry-run", "--json")
-    assert (done.code, done.err) == (0, "")
+    assert (done.code, done.err.splitlines()) == (0, [PROMPTS])
     arms = {arm["name"]: arm["settings"] for arm in json.loads(done.out)["arms"]}
     models = DEI["models"]
     assert differences(arms["heterogeneous"], DEI) == {}
@@ -155,9 +165,9 @@ def test_a_preset_is_a_config_that_is_whole_by_itself(preset: Any, tmp_path: Pat
     settings = load(SETTINGS[preset.application], path)
     settings.check()
     by_name = shoal(preset.application, "--preset", preset.name, "--dry-run")
-    assert by_name.err == ""
+    assert by_name.err.splitlines() == ([PROMPTS] if preset.application == "evolve" else [])
     assert shoal(preset.application, path, "--dry-run").out == by_name.out
-    assert preset.departures(settings) == []
+    assert preset.departures(settings) == by_name.err.splitlines()
     for line in preset.text.splitlines():
         bare = line.strip()
         is_value = " = " in bare and not bare.startswith("#")
@@ -212,12 +222,14 @@ def test_file_and_options_come_on_top_and_are_told(shoal: Shoal, tmp_path: Path)
     assert found["options"] == {
         "core_size": 8000, "cycles": 800, "processes": 8000, "length": 100, "distance": 100,
         "axes": ["spawned", "coverage"], "lenient": False, "brief": False,
+        "edges": {"spawned": [1, 10, 100, 1000, 10000], "coverage": [10, 100, 500, 1000, 4000]},
     }  # fmt: skip
     assert (found["rounds"], found["repeats"], found["calls"]) == (2, 4, 62 * 2)
     models = ", ".join(f'"{model}"' for model in DEI["models"])
     assert sorted(done.err.splitlines()) == [
         f'models = ["builtin:bomber"] (published: [{models}])',
         "options.cycles = 800 (published: 80000)",
+        PROMPTS,
         "repeats = 4 (published: 20)",
         "rounds = 2 (published: 20)",
     ]
@@ -225,12 +237,24 @@ def test_file_and_options_come_on_top_and_are_told(shoal: Shoal, tmp_path: Path)
 
 def test_a_total_takes_the_place_of_calls_per_round(shoal: Shoal, tmp_path: Path) -> None:
     done = shoal("evolve", "--paper", "--calls", 400, "--dry-run")
-    assert done.err.splitlines() == ["calls = 400 (published: calls_per_round = 62)"]
+    assert done.err.splitlines() == [PROMPTS, "calls = 400 (published: calls_per_round = 62)"]
+    stopped = shoal("evolve", "--preset", "drq", "--set", "early_stop=1", "--dry-run")
+    assert stopped.err.splitlines()[1:] == ["early_stop = 1.0 (published: early_stop_fitness = 0.8)"]
+    assert "early_stop_fitness" not in resolved(stopped.out)
     assert "calls_per_round" not in resolved(done.out)
     path = tmp_path / "mine.toml"
     path.write_text("calls = 300\n")
     found = resolved(shoal("evolve", path, "--calls-per-round", 5, "--dry-run").out)
     assert (found["calls"], found["calls_per_round"]) == (5 * 5 * 4, 5)
+
+
+def test_drqs_rounds_end_after_their_first_iteration(shoal: Shoal, tmp_path: Path) -> None:
+    small = ("--models", "builtin:bomber", "--rounds", 3, "--in-process", "--json")
+    small = (*small, *(word for key in ("options.cycles=500", "repeats=2") for word in ("--set", key)))
+    done = shoal("evolve", "--preset", "drq", *small, "--out", tmp_path / "a")
+    assert json.loads(done.out)["calls"] == 3 * 9
+    done = shoal("evolve", "--preset", "drq", *small, "--calls-per-round", 12, "--set", "early_stop=1", "--out", tmp_path / "b")  # fmt: skip
+    assert json.loads(done.out)["calls"] == 3 * 12
 
 
 def test_the_same_from_python() -> None:

@@ -131,6 +131,7 @@ plain = (
     | st.integers(-(2**63), 2**63 - 1)
     | st.floats(allow_nan=False)
     | st.text(st.characters(blacklist_categories=["Cs"]))
+    | st.text("\n\"'\\ \t\ra")  # lines, and quotation marks that must not end them
     | st.dates()
     | st.times()
     | st.datetimes()

@@ -84,6 +84,7 @@ def settings_from(
     preset: Preset | None = None,
 ) -> EvolveSettings:
     """Preset, file and options together, --set last, and for the rest the domain's choices."""
+    from shoal.cli.output import note
     from shoal.errors import ConfigError
     from shoal.evolve.settings import EvolveSettings
     from shoal.runs import load
@@ -100,4 +101,4 @@ def settings_from(
         "held_out": None if held_out is None else str(held_out.absolute()),
     }
     under = None if preset is None else preset.table
-    return load(EvolveSettings, config, options.overrides(given, more), under=under).settled()
+    return load(EvolveSettings, config, options.overrides(given, more), under=under).settled(note)

@@ -76,7 +76,7 @@ class Asker:
         self.model = self._open_model()
         if not self.model.instant:
             self.background = Background()
-        self._prompts: Prompts = self.domain.prompts
+        self._prompts: Prompts = self.settings.prompts_for(self.domain)
         self._grammar = (self.domain.grammar or "") if self.settings.grammar else ""
 
     def close(self) -> None:

@@ -100,6 +100,7 @@ class Placer:
         """A fresh archive with everyone who may enter it. Visitors that made a difference earn credit."""
         course, before = state.course, state.archive
         course.phase, course.seed, course.proposals = "search", request.seed, 0
+        course.calls_before = turn.ledger.spent.get("calls", 0)
         course.opponents, course.seen = list(request.opponents), set()
         state.arena = make_arena(self.domain, course, self.settings.repeats)
         archive = state.archive = Archive(self.domain.axes, state.arena.evaluator)

@@ -26,12 +26,9 @@ class RoundPlan:
     def __init__(self, settings: EvolveSettings, domain: Domain) -> None:
         self.settings = settings
         self.domain = domain
-        starters = domain.starters()
         self._parse = lru_cache(maxsize=512)(domain.parse)
-        self._initial = [
-            Program(candidate.digest, candidate.source, Origin(STARTER))
-            for candidate in (self._parse(starters[name]) for name in settings.initial_opponents(domain))
-        ]
+        self._initial = self._given(settings.initial_opponents(domain))
+        self._starters = self._given(settings.starters)
         self.most_remembered = max(LEAST_REMEMBERED, settings.history)
 
     @property
@@ -56,6 +53,7 @@ class RoundPlan:
         entrants: dict[str, Program] = {}
         if settings.seed_opponents:
             entrants |= {program.digest: program for program in self._initial}
+        entrants |= {program.digest: program for program in self._starters}
         history = settings.history
         if settings.seed_champions and history:
             entrants |= {program.digest: program for program in course.champions[-history:]}
@@ -63,6 +61,11 @@ class RoundPlan:
             entrants |= {program.digest: program for program in course.received[-history:]}
         battle_seed = derive_integer(seed, "battles", course.round, bits=31)
         return Open(course.round, battle_seed, opponents, tuple(entrants.values()), tuple(visitors))
+
+    def _given(self, names: Sequence[str]) -> list[Program]:
+        sources = self.settings.sources(self.domain)
+        candidates = [self._parse(sources[name]) for name in names]
+        return [Program(candidate.digest, candidate.source, Origin(STARTER)) for candidate in candidates]
 
     def close(self, course: Course, archive: Archive, seed: int) -> Close:
         """The best elites, to be tested on seeds that no candidate was chosen by."""

@@ -15,7 +15,7 @@ from shoal.evolve.domain import Domain
 from shoal.evolve.placer import Placer
 from shoal.evolve.rounds import RoundPlan
 from shoal.evolve.settings import EvolveSettings
-from shoal.evolve.state import SearchState
+from shoal.evolve.state import Course, SearchState
 from shoal.node import GiveUp, Judged, Own, Proposal, Turn, Verdict
 from shoal.runs import Ledger
 from shoal.runs.search import (
@@ -81,26 +81,44 @@ class Searcher:
         assert state.archive is not None
         return Proposal(self.plan.close(course, state.archive, turn.seed))
 
-    def _calls_left(self, round_number: int, ledger: Ledger) -> int:
+    def _calls_left(self, course: Course, ledger: Ledger) -> int:
         taken = ledger.spent.get("calls", 0) + ledger.reserved.get("calls", 0)
-        return self.settings.calls_until(self.index, round_number) - taken
+        each = self.settings.calls_per_round
+        # Calls that a round leaves go to the next one, unless each round has a number of its own.
+        return (
+            self.settings.calls_until(self.index, course.round) - taken
+            if each is None
+            else each - (taken - course.calls_before)
+        )
+
+    def _is_good_enough(self, state: SearchState) -> bool:
+        settings, course, archive, arena = self.settings, state.course, state.archive, state.arena
+        if archive is None or arena is None or archive.best is None:
+            return False
+        best = archive.fitness(archive.best)
+        # Fitness grows with the number of players. DRQ leaves that out, and a mere tie, 1, ends its rounds.
+        if settings.early_stop is not None and best > settings.early_stop * (len(arena.opponents) + 1):
+            return True
+        # Its first iteration is always made: the programs of the warm start, and one more.
+        first = self.plan.warm_start(self.index, course.round) + 1
+        return (
+            settings.early_stop_fitness is not None
+            and course.proposals >= first
+            and best > settings.early_stop_fitness
+        )
 
     def _round_is_over(self, state: SearchState, ledger: Ledger) -> bool:
-        stop, archive, arena = self.settings.early_stop, state.archive, state.arena
-        if stop is not None and archive is not None and arena is not None and archive.best is not None:
-            # Fitness grows with the number of players. DRQ leaves that out, and a mere tie ends its rounds.
-            enough = stop * (len(arena.opponents) + 1)
-            if archive.fitness(archive.best) > enough:
-                return True
+        if self._is_good_enough(state):
+            return True
         # Calls under way may give some back, so `produce` lets a round end only once nothing is.
-        return self._calls_left(state.course.round, ledger) <= 0
+        return self._calls_left(state.course, ledger) <= 0
 
     def _propose(self, state: SearchState, turn: Turn, number: int) -> Proposal[SearchRequest]:
         """The `number`-th proposal of the round, counted from 0."""
         settings, archive, course = self.settings, state.archive, state.course
         assert archive is not None
         seed = turn.random("sampling").getrandbits(62)
-        calls = min(self.plan.most_calls(self.model), self._calls_left(course.round, turn.ledger))
+        calls = min(self.plan.most_calls(self.model), self._calls_left(course, turn.ledger))
         is_new = turn.random("operator").random() < settings.new_share
         warm = number < self.plan.warm_start(self.index, course.round)
         if warm or is_new or settings.fresh_only or not len(archive):

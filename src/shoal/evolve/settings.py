@@ -10,8 +10,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from shoal.errors import ConfigError
+from shoal.errors import CandidateError, ConfigError
 from shoal.evolve.domain import Domain, open_domain
+from shoal.evolve.given import Tell, read_programs_for, read_prompts
+from shoal.evolve.prompts import Prompts, Template
 from shoal.models import parse_spec
 
 Sharing = Literal["both", "off", "opponents", "seeds"]
@@ -38,14 +40,14 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     `calls_per_round`, of each node in each round, says the same in another way."""
 
     renamed: ClassVar = {"battles": "repeats", "retest_battles": "retest_repeats", "corewar": "options"}
-    alternatives: ClassVar = (("calls", "calls_per_round"),)
+    alternatives: ClassVar = (("calls", "calls_per_round"), ("early_stop", "early_stop_fitness"))
 
     application: Literal["evolve"] = "evolve"  # the verb that these settings belong to
     models: tuple[str, ...] = DEFAULT_MODELS  # one node per entry, e.g. builtin:bomber or openai:gpt-5-mini
     rounds: Rounds = 5  # rounds of each node. DRQ: 20; fewer, so that the first run takes a minute
-    # Model calls of the whole swarm, exactly: 1000, or what calls_per_round makes, which is filled in below.
+    # Model calls of the whole swarm, exactly: 1000, or as many as calls_per_round makes.
     calls: Calls = None  # type: ignore[assignment]
-    # The same in another way: calls of each node in each round. The paper: 250 alone, 62 for each of four.
+    # Calls of each node in each round, in place of `calls`. The paper: 250 alone, 62 for each of four nodes.
     calls_per_round: Calls | None = None
     seed: Count = 0  # all randomness of the run follows from it
     domain: str = "corewar"  # the search space: a registered name, or module:Class
@@ -63,7 +65,11 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
     new_share: Share = 0.1  # share of the calls that ask for a program from scratch
     warm_start: Count = 8  # programs from scratch that begin a round, at most a quarter of its calls
-    opponents: tuple[str, ...] | None = None  # initial ones, by the names of starters; else the domain's
+    # The initial ones: names of starters or of programs below, files, folders. Without it the domain's.
+    opponents: tuple[str, ...] | None = None
+    # Further programs, given in the same way, that are placed in each new archive.
+    starters: tuple[str, ...] = ()
+    programs: dict[str, str] = {}  # texts of programs, by name; those given as files are kept here
     history: Count = 20  # own and received champions each that stay as opponents and seeds
     most_opponents: Positive | None = None  # a limit of opponents below the domain's own
     seed_opponents: bool = True  # the initial opponents are placed in each new archive
@@ -74,7 +80,12 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     retest_repeats: Repeats = 20  # rounds of that second test
     # Ends a round once the best fitness exceeds this share of the number of players. DRQ: 0.8 × 1, a tie.
     early_stop: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
+    # As DRQ's code has it, 0.8: ends a round once it has begun and the best fitness exceeds this number.
+    early_stop_fitness: Annotated[float, msgspec.Meta(gt=0)] | None = None
 
+    # Texts for models in place of the domain's: a folder, or a file for each of system, new, mutate, informed
+    # and repair; the texts themselves are kept here.
+    prompts: str | dict[str, str | Template] = {}
     informed: bool = False  # tells the model how the parent did; the papers do not
     repair: bool = False  # gives an invalid program back once, with its errors
     attempts: Positive = 3  # calls that one proposal may cost when the endpoint fails
@@ -118,6 +129,8 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
                 raise ConfigError(
                     f"models[{index}]: {domain.name} has no builtin:{spec.name}: known are {known}"
                 )
+        if self.early_stop is not None and self.early_stop_fitness is not None:
+            raise ConfigError("early_stop and early_stop_fitness: give one of the two")
         nodes = len(self.models)
         if self.calls_per_round is not None and self.calls != self._calls_of_all_rounds():
             raise ConfigError(
@@ -141,32 +154,71 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
                     f"prices.{model}: {rates[0]:g} and {rates[1]:g}: give dollars per million tokens, in and "
                     "out, none of them below 0"
                 )
-        starters, opponents = domain.starters(), self.initial_opponents(domain)
-        unknown = [name for name in opponents if name not in starters]
-        if unknown:
-            known = ", ".join(starters) or "none"
-            raise ConfigError(f"opponents: no starter is called {unknown[0]!r}: known are {known}")
+        self._check_given(domain)
         if self.held_out is not None and not Path(self.held_out).is_dir():
             raise ConfigError(f"held_out: {self.held_out} is not a folder: name one with programs in it")
-        limit = domain.opponent_limit
-        if limit is not None and len(opponents) > limit:
-            raise ConfigError(
-                f"opponents: {len(opponents)} are given, and {domain.name} has room for {limit}"
-            )
+
+    def _check_given(self, domain: Domain) -> None:
+        """Programs and prompts, which are read where they are files."""
+        pinned = self.pinned(domain)
+        pinned.prompts_for(domain)
+        chosen = {"opponents": pinned.initial_opponents(domain), "starters": pinned.starters}
+        found: dict[str, set[str]] = {}
+        sources = pinned.sources(domain)
+        for key, names in chosen.items():
+            for name in names:
+                if name not in sources:
+                    known = ", ".join(sources) or "none"
+                    raise ConfigError(f"{key}: no starter is called {name!r}: known are {known}")
+                try:
+                    digest = domain.parse(sources[name]).digest
+                except CandidateError as error:
+                    why = str(error).partition("\n")[0]
+                    raise ConfigError(f"{key}: {name} is no program: {why}") from error
+                found.setdefault(key, set()).add(digest)
+        limit, given = domain.opponent_limit, len(found.get("opponents", ()))
+        if limit is not None and given > limit:
+            raise ConfigError(f"opponents: {given} are given, and {domain.name} has room for {limit}")
 
     def open_domain(self, threads: int | None = 1) -> Domain:
         """The domain. One thread for each evaluation suits a search, where several run beside each other."""
         return open_domain(self.domain, self.options, threads=threads)
 
     def initial_opponents(self, domain: Domain) -> tuple[str, ...]:
-        """The starters that everyone meets from the first round on."""
+        """The programs that everyone meets from the first round on, by name."""
         return domain.first_opponents if self.opponents is None else self.opponents
 
-    def settled(self) -> EvolveSettings:
-        """The same with the domain's own choices written out, for the folder of a run."""
+    def sources(self, domain: Domain) -> dict[str, str]:
+        """The texts of opponents and starters, by name."""
+        return {**domain.starters(), **self.programs}
+
+    def prompts_for(self, domain: Domain) -> Prompts:
+        texts = read_prompts(self.prompts, lambda line: None)
+        return msgspec.structs.replace(domain.prompts, **texts) if texts else domain.prompts
+
+    def pinned(self, domain: Domain, tell: Tell = lambda line: None) -> EvolveSettings:
+        """The same with the content of all files that are named for programs and prompts. `tell` hears of
+        those that are left out."""
+        if not (self.opponents or self.starters or self.prompts):
+            return self
+        opponents, starters, programs = self.opponents, self.starters, dict(self.programs)
+        if opponents:
+            opponents, read = read_programs_for("opponents", opponents, programs, domain, tell)
+            programs |= read
+        if starters:
+            starters, read = read_programs_for("starters", starters, programs, domain, tell)
+            programs |= read
+        prompts = read_prompts(self.prompts, tell)
+        return msgspec.structs.replace(
+            self, opponents=opponents, starters=starters, programs=programs, prompts=prompts
+        )
+
+    def settled(self, tell: Tell = lambda line: None) -> EvolveSettings:
+        """The same with files' content and the domain's own choices written out, for the folder of a run."""
         domain = self.open_domain()
         options = {**self.options, **domain.options}
-        return msgspec.structs.replace(self, opponents=self.initial_opponents(domain), options=options)
+        pinned = self.pinned(domain, tell)
+        return msgspec.structs.replace(pinned, opponents=pinned.initial_opponents(domain), options=options)
 
     def node_names(self) -> list[str]:
         """One name per model: its number and its short name."""

@@ -20,14 +20,16 @@ MOST_WAITING_OF_AUTHOR = 8
 
 
 class Course(msgspec.Struct):
-    """The plain part of the state. `turn` is the newest one that was absorbed; `seen` are the programs
-    evaluated in this round; `failed` are the turns in a row whose model failed, `trouble` is the last
-    message, and `fatal_turn` the last failure that trying again does not mend."""
+    """The plain part of the state. `calls_before`: calls that the node had spent when its round was opened.
+    `turn` is the newest one that was absorbed; `seen` are the programs evaluated in this round; `failed` are
+    the turns in a row whose model failed, `trouble` is the last message, and `fatal_turn` the last failure
+    that trying again does not mend."""
 
     round: int = 0
     phase: Phase = "drain"
     turn: int = 0
     seed: int = 0
+    calls_before: int = 0
     opponents: list[Program] = []
     seen: set[str] = set()
     proposals: int = 0

@@ -4,6 +4,7 @@ its verb as it is."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -17,6 +18,8 @@ from shoal.runs.config import Config, alternatives_to, convert, merged, toml_val
 
 PAPERS = {"evolve": "dei", "train": "sapo"}
 """The preset of each application's own paper, which `--paper` means."""
+_MISSING = re.compile(r"^# missing: ((\w+) .*)$", re.MULTILINE)
+"""A published choice that is not part of Shoal, and Shoal's own in its place."""
 
 
 class Preset(msgspec.Struct, frozen=True, dict=True):
@@ -53,10 +56,10 @@ class Preset(msgspec.Struct, frozen=True, dict=True):
         return msgspec.to_builtins(value)
 
     def departures(self, settings: msgspec.Struct) -> list[str]:
-        """One line for each published choice that these settings do not follow."""
+        """One line for each published choice that these settings do not follow, also where Shoal has none."""
         # Through JSON, so that a tuple and a list do not count as different.
         chosen = dict(_leaves(msgspec.json.decode(msgspec.json.encode(settings))))
-        lines = []
+        lines = [line for line, key in _MISSING.findall(self.text) if not chosen.get(key)]
         for key, published in _leaves(self.table):
             value = chosen.get(key)
             if value is None:
@@ -96,7 +99,7 @@ def find_preset(name: str, application: str | None = None) -> Preset:
 def _leaves(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
     """The values of a table and of the tables in it, with their dotted keys."""
     for key, value in table.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and value:
             yield from _leaves(value, f"{path}{key}.")
         else:
             yield f"{path}{key}", value

@@ -272,7 +272,7 @@ def _table_lines(table: Mapping[str, object], prefix: str) -> list[str]:
 
 
 def _toml_key(key: str) -> str:
-    return key if _BARE_KEY.fullmatch(key) else _toml_string(key)
+    return key if _BARE_KEY.fullmatch(key) else f'"{_escaped(key)}"'
 
 
 def toml_value(value: object) -> str:
@@ -298,5 +298,15 @@ def toml_value(value: object) -> str:
 
 
 def _toml_string(text: str) -> str:
-    plain = (_ESCAPES.get(c) or (f"\\u{ord(c):04x}" if ord(c) < 0x20 or ord(c) == 0x7F else c) for c in text)
-    return '"' + "".join(plain) + '"'
+    if "\n" not in text:
+        return f'"{_escaped(text)}"'
+    # As people read it. Three quotation marks beside each other would end it.
+    body = _escaped(text, kept='"\n\t').replace('""', '"\\"')
+    return f'"""\n{body}"""'
+
+
+def _escaped(text: str, kept: str = "") -> str:
+    return "".join(
+        c if c in kept else _ESCAPES.get(c) or (f"\\u{ord(c):04x}" if ord(c) < 0x20 or ord(c) == 0x7F else c)
+        for c in text
+    )

@@ -42,6 +42,8 @@ AXES = {axis.measure: axis for axis in (SPAWNED, COVERAGE, LENGTH, OPCODES)}
 RULES = ("core_size", "cycles", "processes", "length", "distance")
 """The options that are the engine's settings."""
 
+MOST_EDGES = 99
+
 MAX_DUELS_AT_ONCE = 4096
 """Battles handed to the engine in one call, which bounds the memory of the results."""
 MOST_REMEMBERED = 1024
@@ -69,6 +71,8 @@ class CoreWarOptions(msgspec.Struct, frozen=True, kw_only=True):
     # Least distance between two warriors at the start.
     distance: Annotated[int, msgspec.Meta(ge=0, le=MAX_CORE_SIZE)] = 100
     axes: tuple[str, ...] = ("spawned", "coverage")  # measures that span the archive; also length, opcodes
+    # Bin edges of an axis by its measure, in place of DRQ's: bin k holds edges[k-1] <= value < edges[k].
+    edges: dict[str, tuple[float, ...]] = {}
     lenient: bool = False  # accepts a little more of what models write, which other assemblers refuse
     brief: bool = False  # explains Redcode to models in 150 tokens instead of 2,300
 
@@ -117,14 +121,20 @@ class CoreWar(Domain):
             wrong = f"no axis is called {unknown[0]!r}" if unknown else "name one axis or more, each once"
             raise ConfigError(f"options.axes: {wrong}: known are {', '.join(AXES)}")
         rules = Settings(**{name: getattr(chosen, name) for name in RULES}, stop="play-on")
-        axes = [AXES[name] for name in chosen.axes]
+        axes = [_axis(name, chosen) for name in chosen.axes]
+        if strange := sorted(set(chosen.edges) - set(AXES)):
+            raise ConfigError(
+                f"options.edges: no axis is called {strange[0][:80]!r}: known are {', '.join(AXES)}"
+            )
         return cls(rules, axes=axes, lenient=chosen.lenient, threads=threads, brief=chosen.brief)
 
     @property
     def options(self) -> Mapping[str, Any]:
         rules = {name: getattr(self.settings, name) for name in RULES}
         axes = [axis.measure for axis in self.axes]
-        return {**rules, "axes": axes, "lenient": self.lenient, "brief": self.brief}
+        edges = {one.measure: list(one.edges) for one in self.axes if one != AXES.get(one.measure)}
+        own = {"edges": edges} if edges else {}
+        return {**rules, "axes": axes, "lenient": self.lenient, "brief": self.brief, **own}
 
     @property
     def opponent_limit(self) -> int:  # type: ignore[override]
@@ -251,6 +261,19 @@ class CoreWar(Domain):
             if duel.outcome != "win"
         ]
         return "\n".join(lines)
+
+
+def _axis(name: str, options: CoreWarOptions) -> Axis:
+    if name not in options.edges:
+        return AXES[name]
+    if len(options.edges[name]) > MOST_EDGES:
+        raise ConfigError(
+            f"options.edges.{name}: {len(options.edges[name])} edges: give {MOST_EDGES} at most"
+        )
+    try:
+        return Axis(name, options.edges[name])
+    except ConfigError as error:
+        raise ConfigError(f"options.edges.{name}: {error}") from error
 
 
 def _warrior(candidate: Candidate) -> Warrior:

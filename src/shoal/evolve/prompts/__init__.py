@@ -13,18 +13,18 @@ import msgspec
 from shoal.errors import ConfigError
 
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
-_HEADER = re.compile(r"\A<!-- version (\d+) -->\n+")
+_HEADER = re.compile(r"\A<!-- version (\d{1,9}) -->\n+")
 
 PROGRAM_SHOWN = 1 << 14
 """Characters of a program or an error message that a prompt shows."""
 
 
 class Template(msgspec.Struct, frozen=True):
-    """A text with a version. `render` fills every place exactly once and nothing else."""
+    """A text, with a version if it states one. `render` fills every place exactly once and nothing else."""
 
-    name: str
-    version: int
-    text: str
+    name: str  # of its file, without the ending
+    text: str  # with the places
+    version: int | None = None  # without one its digest tells it from others
 
     @property
     def digest(self) -> str:
@@ -32,7 +32,8 @@ class Template(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        return f"{self.name}@{self.version}:{self.digest[:12]}"
+        version = "" if self.version is None else f"@{self.version}"
+        return f"{self.name}{version}:{self.digest[:12]}"
 
     @property
     def places(self) -> frozenset[str]:
@@ -57,9 +58,18 @@ class Prompt(msgspec.Struct, frozen=True):
     values: dict[str, str] = {}
 
 
+PLACES: dict[str, tuple[str, ...]] = {
+    "system": (),
+    "new": (),
+    "mutate": ("program",),
+    "informed": ("program", "feedback"),
+    "repair": ("program", "problems"),
+}
+"""The places of each text."""
+
+
 class Prompts(msgspec.Struct, frozen=True):
-    """The texts of a domain. Places: `mutate` has program; `informed` has program and feedback; `repair`
-    has program and problems; `system` and `new` have none."""
+    """The texts of a domain, with the places of `PLACES`."""
 
     system: Template
     new: Template
@@ -84,6 +94,34 @@ class Prompts(msgspec.Struct, frozen=True):
         return Prompt(task, self.system.render(), user, (self.system.id, template.id), values)
 
 
+def parse_template(name: str, text: str) -> Template:
+    """A file of a user: a first line `<!-- version N -->` states a version, and may be missing."""
+    header = _HEADER.match(text)
+    return Template(name, text) if header is None else _without_header(name, text, header)
+
+
+def fitted(part: str, template: Template, source: str) -> Template:
+    """A user's text as this part; ConfigError, behind `source`, if it is none. A place that it lacks is added
+    at its end, behind two empty lines, as DRQ (Digital Red Queen) adds the parent."""
+    text = template.text
+    if not text.strip():
+        raise ConfigError(f"{source}: the prompt is empty")
+    found, wanted = set(_PLACE.findall(text)), PLACES[part]
+    if unknown := sorted(found - set(wanted)):
+        known = ", ".join(f"{{{{{place}}}}}" for place in wanted) or "none"
+        raise ConfigError(
+            f"{source}: {{{{{unknown[0]}}}}} is no place of the prompt {part}: known are {known}"
+        )
+    for place in wanted:
+        if place not in found:
+            text = f"{text}\n\n\n{{{{{place}}}}}"
+    return msgspec.structs.replace(template, text=text)
+
+
+def _without_header(name: str, text: str, header: re.Match[str]) -> Template:
+    return Template(name, text[header.end() :], int(header.group(1)))
+
+
 def load_template(name: str) -> Template:
     """A text that comes with the package; its first line is `<!-- version N -->`."""
     file = resources.files(__name__) / f"{name}.md"
@@ -94,7 +132,7 @@ def load_template(name: str) -> Template:
     header = _HEADER.match(text)
     if header is None:
         raise ConfigError(f"prompt {name!r} does not begin with <!-- version N -->")
-    return Template(name, int(header.group(1)), text[header.end() :])
+    return _without_header(name, text, header)
 
 
 def load_prompts(domain: str) -> Prompts:
@@ -112,7 +150,7 @@ def generic_prompts(domain: str, description: str = "", version: int = 1) -> Pro
         "informed": "Change this program so that it does better:\n\n```\n{{program}}\n```\n\n{{feedback}}",
         "repair": "This program is not valid:\n\n```\n{{program}}\n```\n\n{{problems}}\n\nCorrect it.",
     }
-    return Prompts(**{part: Template(f"{domain}-{part}", version, text) for part, text in texts.items()})
+    return Prompts(**{part: Template(f"{domain}-{part}", text, version) for part, text in texts.items()})
 
 
 def redcode_grammar() -> str:
