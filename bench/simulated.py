@@ -59,6 +59,7 @@ class SimulatedRun(msgspec.Struct, frozen=True):
     received: int
     used: int
     refused: dict[str, int]
+    passed_over: dict[str, int]
     honest_refused: int
     seconds: float
     megabytes: float
@@ -246,6 +247,7 @@ def _outcome(
 ) -> SimulatedRun:
     rounds, received, used, restarted, honest_refused = [], 0, 0, 0, 0
     refused: Counter[str] = Counter()
+    passed_over: Counter[str] = Counter()
     honest = {node.identity.node_id for node in swarm.nodes}
     for member in swarm.nodes:
         looping = member.application
@@ -256,7 +258,8 @@ def _outcome(
             if isinstance(content, Arrived):
                 received += 1
             elif isinstance(content, VerdictGiven) and not content.accepted:
-                refused[content.reason.partition(":")[0]] += 1
+                counted = refused if content.rejected else passed_over
+                counted[content.reason.partition(":")[0]] += 1
                 honest_refused += content.author in honest
         state = looping.node.state if looping.node is not None else None
         if isinstance(state, TrainState):
@@ -273,6 +276,7 @@ def _outcome(
         received,
         used,
         dict(sorted(refused.items())),
+        dict(sorted(passed_over.items())),
         honest_refused,
         round(seconds, 1),
         round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),

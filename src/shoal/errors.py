@@ -63,6 +63,10 @@ class TaskError(ShoalError):
     """A task's name, settings or file is not usable. The message is fit for its author."""
 
 
+class UnknownTaskError(TaskError):
+    """This node has no such family, library or file: that says nothing about a sender who names it."""
+
+
 class ConfineError(ShoalError):
     """A confined worker cannot be started."""
 

@@ -14,6 +14,7 @@ from tests.cli.test_progress import progress, search
 ONE = ("evolve", "--calls", "8", "--rounds", "1", "--models", "builtin:bomber")
 JOIN = ("--join", "tcp/127.0.0.1:1")
 ID = "hpe7dn3jfeo3owvou4v7wbip4oltwgrj"
+FILE = "file:574d4eaaec9a066b"
 
 
 @pytest.mark.parametrize(
@@ -38,6 +39,18 @@ ID = "hpe7dn3jfeo3owvou4v7wbip4oltwgrj"
         (("train", "--models", "tiny:llama?server=http://h:1"), "a server takes over adapters only"),
         (("train", "--models", "local:./nope"), "local:./nope is not a GGUF file"),
         (("train", "--models", "nothing"), "'nothing' does not name a policy"),
+        (
+            ("train", "--models", "table:", "--tasks", FILE),
+            f"task '{FILE}': no file with this hash is configured",
+        ),
+        (
+            ("train", "--models", "table:", "--tasks", FILE, "--set", f"files.{FILE}=none.jsonl"),
+            "node 1: the questions of none.jsonl cannot be read",
+        ),
+        (
+            ("train", "--models", "table:", "--tasks", FILE, "--set", "files.mine=none.jsonl"),
+            "files.mine: a file goes by the name of its task",
+        ),
         (("train", "--models", "table:", "--join", "nonsense"), "address 'nonsense' has no port"),
         (("contribute", *JOIN, "--model", "local:nope"), "local:nope is not a GGUF file"),
         (("contribute", *JOIN, "--model", "program:"), "name a command after the colon"),

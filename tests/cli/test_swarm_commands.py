@@ -15,8 +15,13 @@ from pathlib import Path
 import pytest
 
 from shoal.cli import main
-from shoal.swarm.accounts import Accounts
+from shoal.runs import read
+from shoal.swarm.accounts import ACCOUNTS, Accounts
 from shoal.swarm.identity import Identity
+from shoal.swarm.presence import PRESENCE, Presence
+from tests.processes import shoal, started, wait_until
+
+__all__ = ["started"]
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -150,6 +155,62 @@ def test_peers_shows_the_accounts_that_were_kept(tmp_path: Path, capsys: pytest.
     assert "established" in capsys.readouterr().out
 
 
+def has_verdict(journal: Path) -> bool:
+    return journal.exists() and b'"kind":"verdict"' in journal.read_bytes()
+
+
+def test_peers_tells_the_truth_while_a_run_goes_on(
+    tmp_path: Path, started: list[subprocess.Popen[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    shoal(started, "train", "--nodes", 2, "--models", "table:small", "--steps", 1_000_000, "--out", folder, "--set", "evaluate_every=0")  # fmt: skip
+    journals = [folder / "nodes" / f"{number}-table-small" / "journal.jsonl" for number in (1, 2)]
+    wait_until(lambda: all(has_verdict(one) for one in journals), "a verdict in both journals")
+    assert main(["peers", str(folder), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert started[0].poll() is None, "the run goes on, and its accounts are not written yet"
+    assert found["heard"].keys() == {"1-table-small", "2-table-small"}
+    assert [row["seen_by"] for row in found["peers"]] == ["1-table-small", "2-table-small"]
+    for row, journal in zip(found["peers"], journals, strict=True):
+        kinds = [record.kind for record in read(journal)]
+        assert 0 < row["received"] <= kinds.count("arrived")
+        assert 0 < row["verified"] <= kinds.count("verdict")
+    assert main(["peers", str(folder)]) == 0
+    assert "nobody" not in capsys.readouterr().out
+
+
+def test_peers_of_a_run_in_one_process(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    arguments = [
+        "train",
+        "--nodes",
+        "2",
+        "--models",
+        "table:small",
+        "--steps",
+        "3",
+        "--in-process",
+        "--quiet",
+    ]
+    assert main([*arguments, "--out", str(folder)]) == 0
+    capsys.readouterr()
+    assert main(["peers", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert said.count("established") == 2
+    assert "1-table-small" in said
+
+
+def test_peers_that_have_sent_nothing_are_not_nobody(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Accounts().save(tmp_path / ACCOUNTS)
+    assert main(["peers", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "nobody was heard\n"
+    Presence(tmp_path / PRESENCE, most=9).note(["b"])
+    assert main(["peers", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "1 peer was heard, and no item of theirs has arrived yet\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -160,6 +221,11 @@ def test_peers_shows_the_accounts_that_were_kept(tmp_path: Path, capsys: pytest.
         (["peers", "--transport", "pigeon"], "pigeon"),
         (["peers", "--join", "tls/host:1"], "certificates"),
         (["relay", "--listen", "tcp/0.0.0.0:1", "--tls-key", "x"], "all three"),
+        (["evolve", "--degree", "3", "--in-process"], "--in-process has no network"),
+        (
+            ["train", "--degree", "3", "--join", "nats://h:1", "--transport", "nats"],
+            "a NATS node has one link",
+        ),
         (["invite", "example"], "no port"),
         (["invite", "tcp/a:1", "--swarm-secret-file", "missing"], "cannot be read"),
     ],

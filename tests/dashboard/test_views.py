@@ -160,6 +160,7 @@ def test_accounts_are_shown_where_a_node_kept_them(tmp_path: Path) -> None:
             "verified": 0,
             "used": 1,
             "useful": 0,
+            "passed_over": 0,
             "rejected": {"size": 3},
         }
     ]

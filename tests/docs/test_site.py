@@ -95,3 +95,13 @@ def test_benchmarks_tell_every_target_and_whether_it_is_met() -> None:
         assert target == row.target, row.name
         assert verdict == ("met" if row.met else "missed"), f"{row.name} is {row.value}"
         assert float(shown) == pytest.approx(row.value, rel=0.1), f"{row.name}: write {row.value:.3g}"
+
+
+def test_no_text_takes_a_comparison_for_the_papers_experiment() -> None:
+    """Models and sizes are the user's: `compare` has the paper's conditions, not its experiment."""
+    texts = [*PAGES, ROOT / "CHANGELOG.md", *sorted((ROOT / "src" / "shoal").rglob("*.py"))]
+    promises = re.compile(
+        r"experiment\s+as\s+one\s+command|(runs|is)\s+the\s+experiment\s+of\s+the\s+DEI\s+paper|the\s+DEI\s+experiment"
+    )
+    found = [path.name for path in texts if promises.search(path.read_text(encoding="utf-8"))]
+    assert not found

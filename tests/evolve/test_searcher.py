@@ -311,7 +311,7 @@ def test_a_claim_that_no_journal_can_hold_is_refused_at_the_door(fitness: float)
         decode(sent)
 
 
-def test_what_is_no_program_or_of_another_domain_is_rejected_by_name(tmp_path: Path) -> None:
+def test_what_is_no_program_is_rejected_and_another_domain_passed_over_by_name(tmp_path: Path) -> None:
     settings = small(models=("builtin:bomber",), calls=24)
     bad = [
         champion_from(1, "this is not a program"),
@@ -321,7 +321,8 @@ def test_what_is_no_program_or_of_another_domain_is_rejected_by_name(tmp_path: P
     node, exchange = visited(tmp_path / "a", settings, bad)
     assert node.champions_received == 0
     assert [credit[1:] for credit in exchange.credits] == [
-        ("rejected", "not a program"), ("rejected", "another domain"), ("rejected", "not a program")]  # fmt: skip
+        ("rejected", "not a program"), ("passed_over", "another domain"), ("rejected", "not a program")]  # fmt: skip
+    assert node.passed_over == {"another domain": 1}
     visited(tmp_path / "b", settings, [])
     assert archives(tmp_path / "a") == archives(tmp_path / "b")
 

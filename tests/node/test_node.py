@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 from examples.hypotenuses import Hypotenuses, Known, Legs, Search, Triangle, search_legs
+from msgspec import Raw
 
 from shoal.errors import RunError, ShoalError
 from shoal.node import NodeSettings, Reply, Turn, Verdict
 from shoal.runs import MemoryJournal, sum_up
-from shoal.runs.records import Answered, Arrived, Asked, Missed, Shared, VerdictGiven
+from shoal.runs.journal import Record
+from shoal.runs.records import Answered, Arrived, Asked, Missed, Shared, VerdictGiven, content_of
 from shoal.swarm.authors import Received
 from tests.node.scripted import LIMIT, ScriptedExchange, contents, make_node, out_of_order, received, run
 
@@ -177,6 +179,38 @@ def test_foreign_items_are_verified_here_and_credited() -> None:
     ]
     assert Triangle(13, (5, 12)) in exchange.shared
     assert Triangle(5, (3, 4)) not in exchange.shared, "it was learnt, not found here"
+
+
+def test_an_item_that_cannot_be_checked_here_is_passed_over_live_and_on_resume() -> None:
+    class Provincial(Hypotenuses):
+        def verify(self, state, turn, batch):  # type: ignore[no-untyped-def]
+            return [
+                Verdict(False, "too large for this node: 13", passed_over=True) if one.item.hypotenuse > 10
+                else Verdict(True)
+                for one in batch
+            ]  # fmt: skip
+
+    exchange = ScriptedExchange([[received(13, (5, 12), 1), received(5, (3, 4), 2)]])
+    journal = MemoryJournal()
+    node = make_node(journal, exchange, application=Provincial(LIMIT))
+    run(node)
+    assert [(one.accepted, one.passed_over, one.rejected) for one in contents(journal, VerdictGiven)] == [
+        (False, True, False),
+        (True, False, False),
+    ]
+    assert (1, "passed_over", "too large for this node") in exchange.credits
+    assert node.state.taught == 1
+    again = make_node(journal, application=Provincial(LIMIT))
+    assert again.state == node.state
+    with pytest.raises(ValueError, match="not both"):
+        Verdict(True, passed_over=True)
+
+
+def test_a_verdict_of_an_earlier_version_is_read_as_it_was() -> None:
+    old = b'{"turn":1,"author":"a","epoch":1,"kind":"item","seq":1,"index":0,"accepted":false,"reason":"unusable task"}'
+    found = content_of(Record(1, "verdict", 0.0, Raw(old)))
+    assert isinstance(found, VerdictGiven)
+    assert (found.rejected, found.passed_over) == (True, False)
 
 
 def test_nothing_foreign_stops_a_node() -> None:

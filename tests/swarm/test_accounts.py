@@ -33,6 +33,36 @@ def test_probation_ends_with_verified_items_only() -> None:
     assert not established(Account(verified=4, rejected={"wrong": 4}), 4)
 
 
+@given(st.lists(st.sampled_from(["verified", "rejected", "used", "useful"]), max_size=30), st.data())
+def test_an_item_that_was_passed_over_changes_nothing_but_its_own_count(
+    credits: list, data: st.DataObject
+) -> None:
+    plain, mixed = Accounts(), Accounts()
+    for credit in credits:
+        plain.credit("a", credit)
+    passed_over = data.draw(st.lists(st.integers(0, len(credits)), max_size=50))
+    for place in range(len(credits) + 1):
+        for _ in range(passed_over.count(place)):
+            mixed.credit("a", "passed_over", "unknown task")
+        if place < len(credits):
+            mixed.credit("a", credits[place])
+    assert mixed.of("a").passed_over == len(passed_over)
+    assert mixed.established == plain.established
+    assert mixed.weight("a") == weight(plain.of("a"))
+    assert mixed.promising("a") == (plain.of("a").verified > plain.of("a").rejections)
+
+
+def test_accounts_of_an_earlier_version_open(tmp_path: Path) -> None:
+    (tmp_path / "old.json").write_text(
+        '{"version":1,"epoch":7,"accounts":{"a":{"received":9,"verified":5,"used":2,"useful":1,'
+        '"rejected":{"another version":3},"heard_at":1.5}}}'
+    )
+    accounts = Accounts.load(tmp_path / "old.json")
+    assert accounts.notice == ""
+    assert (accounts.of("a").verified, accounts.of("a").passed_over) == (5, 0)
+    assert accounts.established == {"a"}
+
+
 def test_credit() -> None:
     accounts = Accounts()
     for _ in range(4):

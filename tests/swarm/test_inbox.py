@@ -127,6 +127,32 @@ def test_a_thousand_newcomers_get_a_small_share() -> None:
         assert len(drawn) - len(established) <= 0.15 * len(drawn)
 
 
+def test_authors_of_unknown_items_alone_stay_newcomers_and_gain_nothing() -> None:
+    """Each of their items is passed over; then they are drawn as often as authors that nobody has heard of."""
+    accounts = good_standing("a", "b")
+    seconds = 60
+    passed_over = honest = 0
+    inbox = inbox_of([], accounts)
+    for second in range(seconds):
+        for author in ("a", "b"):
+            add(inbox, item(author, second + 1), 100)
+        for number in range(20):
+            add(inbox, item(f"stranger {number}", second + 1), 100)
+        for received in gathered(inbox, limit=64, now=float(second)):
+            if received.author.startswith("stranger"):
+                accounts.credit(received.author, "passed_over", "unknown task")
+                passed_over += 1
+            else:
+                accounts.credit(received.author, "verified")
+                honest += 1
+    assert honest == 2 * seconds, "nobody else waits for a place"
+    share, trickle = settings().probation_share, settings().newcomers_per_minute
+    assert 0 < passed_over <= honest * share / (1 - share) + trickle * seconds / 60 + 8
+    assert accounts.established == {"a", "b"}
+    assert not any(accounts.promising(f"stranger {number}") for number in range(20))
+    assert {accounts.weight(f"stranger {number}") for number in range(20)} == {accounts.weight("never heard")}
+
+
 def test_newcomers_get_through_a_little_even_if_nobody_else_sends() -> None:
     inbox = inbox_of([item(f"new {number}", 1) for number in range(100)], good_standing("a"))
     assert gathered(inbox, now=0.0) == []

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from shoal.errors import TaskError
+from shoal.errors import ConfigError, TaskError
 from shoal.tasks.confined import WorkerVerifier
-from shoal.tasks.questions import MOST_LINE, QuestionFile, question_file_name
+from shoal.tasks.questions import MOST_LINE, QuestionFile, check_files, question_file_name
 from shoal.tasks.registry import open_task
 from shoal.tasks.verifier import Posed, Problem, Refused, Scored
 from tests.tasks.asking import score
@@ -43,6 +44,24 @@ def test_questions_come_from_the_file(path: Path) -> None:
             == 1.0
         )
         assert family.score(puzzle, "") == family.score(puzzle, f"{puzzle.answer} or so") == 0.0
+
+
+def test_a_file_goes_by_its_task_or_by_its_hash(path: Path) -> None:
+    name = question_file_name(path)
+    for key in (name, name.removeprefix("file:")):
+        check_files({key: str(path)})
+        assert open_task(name, files={key: str(path)}).name == name
+        with WorkerVerifier(files={key: path}) as verifier:
+            assert isinstance(verifier.pose(Problem(name, "", "", 3)), Posed)
+
+
+def test_another_key_is_refused_with_the_one_that_works(path: Path) -> None:
+    name = question_file_name(path)
+    for key in ("capitals", "file:capitals", name.upper(), f"{name}0", str(path)):
+        with pytest.raises(ConfigError, match=f"files.{re.escape(key[:80])}: .*, here {name}"):
+            check_files({key: str(path)})
+    with pytest.raises(ConfigError, match="gives it"):
+        check_files({"capitals": "nowhere.jsonl"})
 
 
 def test_a_changed_file_is_another_family(path: Path) -> None:

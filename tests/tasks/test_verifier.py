@@ -15,12 +15,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from shoal.errors import TaskError
+from shoal.tasks import gym
 from shoal.tasks.confined import Named, ReplyCache, WorkerVerifier, _plausible
 from shoal.tasks.family import canonical_parameters
 from shoal.tasks.gym import SAFE
 from shoal.tasks.registry import known_families
 from shoal.tasks.sums import BUILTIN
-from shoal.tasks.unconfined import MOST_ANSWER, MOST_ANSWERS, DirectVerifier
+from shoal.tasks.unconfined import MOST_ANSWER, MOST_ANSWERS, DirectVerifier, UnconfinedVerifier
 from shoal.tasks.verifier import Posed, Posing, Problem, Refused, Scored, Scoring, Verifier
 from tests.tasks.asking import score
 
@@ -66,18 +67,54 @@ def test_a_question_and_its_answers(verifier: Verifier) -> None:
     assert score(verifier, named, []) == Scored("9+4=", ())
 
 
+def test_what_this_node_lacks_is_not_the_fault_of_a_sender(verifier: Verifier) -> None:
+    """Unknown names, files and versions, also with settings that only another version takes."""
+    for problem in (
+        Problem("sum", "", "", 5),
+        Problem("file:0123456789abcdef", "1", "{}", 5),
+        Problem("gym:none_such", "reasoning_gym 0.1", "{}", 5),
+        Problem("sums", "2", '{"added_later":1}', 5),
+    ):
+        refusal = score(verifier, problem, ["13"])
+        assert isinstance(refusal, Refused)
+        assert refusal.uncheckable, refusal
+    for problem in (
+        Problem("sums", "1", '{"added_later":1}', 5),
+        Problem("sums", "1", "[", 5),
+        Problem("sums", "1", "", -1),
+    ):
+        refusal = score(verifier, problem, ["13"])
+        assert isinstance(refusal, Refused)
+        assert not refusal.uncheckable, refusal
+
+
+def test_a_missing_extra_is_not_the_fault_of_a_sender(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise ImportError("No module named 'reasoning_gym'")
+
+    gym.library.cache_clear()
+    monkeypatch.setattr(gym, "_imported", missing)
+    refusal = UnconfinedVerifier().pose(Problem("gym:base_conversion", "reasoning_gym 0.1", "{}", 5))
+    gym.library.cache_clear()
+    assert isinstance(refusal, Refused)
+    assert refusal.uncheckable
+    assert "pip install 'shoal-swarm[tasks]'" in refusal.reason
+
+
 def test_refusals_have_names_that_can_be_counted(verifier: Verifier) -> None:
     problem = Problem("sums", "", "", 5)
     cases = {
         "another question": score(verifier, problem, ["13"], question="1+1="),
         "another version": score(verifier, Problem("sums", "0", "", 5), ["13"]),
         "unusable task": verifier.pose(Problem("sums", "", '{"terms":1e99}', 5)),
+        "unknown task": verifier.pose(Problem("none", "", "", 5)),
         "too many answers": score(verifier, problem, ["1"] * (MOST_ANSWERS + 1)),
         "unusable seed": verifier.pose(Problem("sums", "", "", -1)),
     }
     for phrase, verdict in cases.items():
         assert isinstance(verdict, Refused)
         assert verdict.reason.partition(":")[0] == phrase, verdict
+        assert verdict.uncheckable == (phrase in ("another version", "unknown task")), verdict
     assert score(verifier, problem, ["13"], question="\ud800" * 10**6) == Refused("another question")
     assert isinstance(verifier.pose(Problem("sums" * 10**6, "", "", 5)), Refused)
     assert isinstance(verifier.pose(Problem("sums", "\ud800" * 10**6, "", 5)), Refused)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from shoal.errors import ConfigError
 from shoal.evolve.crew import run as search
 from shoal.evolve.settings import EvolveSettings
 from shoal.evolve.summary import summarise as summarise_search
@@ -21,6 +23,19 @@ def first_search(folder: Path) -> Path:
     settings = EvolveSettings(models=("builtin:bomber", "builtin:replicator"), rounds=2, calls=120, repeats=5)
     assert search(settings, folder, in_process=True) == "finished"
     return folder
+
+
+def test_a_file_of_rollouts_is_as_the_page_says(tmp_path: Path) -> None:
+    page = Path(__file__).parents[2] / "docs" / "train.md"
+    (example,) = re.findall(r"```jsonl\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    path = tmp_path / "rollouts.jsonl"
+    path.write_text(example)
+    (group,) = read_prepared(path)
+    assert [one.text for one in group.completions] == ["7", "12"]
+    assert [one.finished for one in group.completions] == [True, False]
+    path.write_text('{"family": "sums", "parameters": {}, "completions": ["7", "12"]}')
+    with pytest.raises(ConfigError, match=r'line 1: .*completions.*an object: {"text": "…"}'):
+        read_prepared(path)
 
 
 def test_what_a_search_tried_becomes_groups(tmp_path: Path) -> None:

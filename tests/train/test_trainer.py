@@ -122,8 +122,12 @@ def test_a_step_verifies_for_a_limited_time_and_the_rest_waits(monkeypatch: pyte
     monkeypatch.setattr(node.application, "_clock", lambda: 6.0 * next(ticks))
     run_to_end(node)
     last = node.state.figures.last
-    assert last.refused == {"no time left in this step": 2}, "after two draws of six seconds each"
-    assert (last.verified, last.pool) == (10, 2)
+    assert last.passed_over == {"no time left in this step": 2}, "after two draws of six seconds each"
+    assert last.refused == {}
+    assert (last.verified, last.pool) == (8, 2)
+    assert not [credit for credit in mailbox.credits if credit[1] == "rejected"], (
+        "that is not their authors' fault"
+    )
     assert node.state.figures.shunned == {}
 
 
@@ -162,9 +166,7 @@ def of_another_version() -> RolloutGroup:
     [
         (forged_question, "another question"),
         (work_of_another, "another question"),
-        (of_unknown_family, "unusable task"),
         (with_absurd_parameters, "unusable task"),
-        (of_another_version, "another version"),
     ],
 )
 def test_what_cannot_be_made_anew_here_is_refused(forge, reason: str) -> None:  # type: ignore[no-untyped-def]
@@ -172,7 +174,30 @@ def test_what_cannot_be_made_anew_here_is_refused(forge, reason: str) -> None:  
     last = take(mailbox, (forge(), "a"))
     assert last.used == 0
     assert list(last.refused) == [reason]
+    assert last.passed_over == {}
     assert ("a", "rejected", reason) in mailbox.credits
+
+
+def of_another_version_with_its_settings() -> RolloutGroup:
+    return msgspec.structs.replace(honest_group("a", 1), task=TaskName("sums", "99", '{"added_later": 1}', 1))
+
+
+@pytest.mark.parametrize(
+    ("make", "reason", "changes"),
+    [
+        (of_unknown_family, "unknown task", {}),
+        (of_another_version, "another version", {}),
+        (of_another_version_with_its_settings, "another version", {}),
+        (lambda: honest_group("a", 1), "family is not accepted", {"accept": ("reverse",)}),
+    ],
+)
+def test_what_cannot_be_checked_here_is_passed_over(make, reason: str, changes: dict[str, Any]) -> None:  # type: ignore[no-untyped-def]
+    mailbox = Mailbox()
+    last = take(mailbox, (make(), "a"), **changes)
+    assert (last.used, last.verified, last.pool) == (0, 0, 0)
+    assert (last.passed_over, last.refused) == ({reason: 1}, {})
+    assert [credit for credit in mailbox.credits if credit[0] == "a"] == [("a", "passed_over", reason)]
+    assert f"passed over: 1 {reason}" in last.said
 
 
 def test_claims_change_nothing_that_is_learnt() -> None:
@@ -222,12 +247,6 @@ def test_a_single_completion_is_dropped_before_anything_is_verified() -> None:
     last = take(mailbox, (honest_group("a", 1, right=1, wrong=0), "a"))
     assert last.verified == 0
     assert last.dropped == {"single completion": 1}
-
-
-def test_only_accepted_families_are_taken() -> None:
-    mailbox = Mailbox()
-    last = take(mailbox, (honest_group("a", 1), "a"), accept=("reverse",))
-    assert last.refused == {"family is not accepted": 1}
 
 
 def test_a_flood_costs_no_more_than_the_budget_of_a_step() -> None:

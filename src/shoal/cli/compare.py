@@ -1,4 +1,4 @@
-"""`shoal compare`: the DEI paper's experiment as one command."""
+"""`shoal compare`: the conditions of the DEI paper and controls, at the same number of calls."""
 
 from __future__ import annotations
 

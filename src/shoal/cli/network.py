@@ -45,6 +45,10 @@ TlsAuthority = Annotated[
 TlsCertificate = Annotated[Path | None, option("--tls-certificate", "FILE", "Certificate of this node.")]
 TlsKey = Annotated[Path | None, option("--tls-key", "FILE", "Private key of this node's certificate.")]
 KeyFile = Annotated[Path | None, option("--key", "FILE", "Identity of this node, created on first use.")]
+Degree = Annotated[
+    int | None,
+    option("--degree", "N", "Links that a node dials to random others, by default 4.", min=1, max=32),
+]
 WaitFor = Annotated[int, option("--wait-for", "N", "Wait for N peers before the first turn.", min=0)]
 
 
@@ -75,6 +79,7 @@ class NetworkOptions:
     tls_key: TlsKey = None
     key: KeyFile = None
     wait_for: WaitFor = 0
+    degree: Degree = None
 
     @property
     def names_a_swarm(self) -> bool:
@@ -110,6 +115,7 @@ class NetworkOptions:
             tls=(files[0], files[1], files[2]) if files else None,
             key=str(self.key) if self.key is not None else None,
             wait_for=self.wait_for,
+            degree=self.degree,
         )
 
     @property
@@ -126,7 +132,7 @@ class NetworkOptions:
 
         network = self.network()
         joins = self.names_a_swarm
-        if in_process and (joins or self.wait_for):
+        if in_process and (joins or self.wait_for or self.degree):
             raise ConfigError("--in-process has no network: leave it out to join others")
         if not joins:
             if self.allow or self.key is not None or any(file is not None for file in self.tls_files):
@@ -139,7 +145,7 @@ class NetworkOptions:
                     f"--wait-for {self.wait_for}: in a swarm of its own this run has {nodes - 1} "
                     f"peers for each node: join others with --join or --swarm"
                 )
-            network = Network(transport=self.transport, wait_for=self.wait_for)
+            network = Network(transport=self.transport, wait_for=self.wait_for, degree=self.degree)
         elif nodes == 1:
             if key_path(self.key).exists():
                 Identity.load(key_path(self.key))  # raises if it is damaged or open to others

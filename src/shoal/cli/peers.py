@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from shoal.swarm.authors import Peer
     from shoal.swarm.identity import NodeId
 
-ACCOUNTS = "accounts.json"
 TRY = "try `shoal doctor --join ADDRESS`, or listen longer with --seconds"
 
 
@@ -48,10 +47,10 @@ def peers(
       shoal peers runs/today
     """
     if kept is not None:
-        _show(_accounts_in(kept), None, json)
+        _show_kept(kept, json)
         return
     accounts, present, _ = listen_for(network.network(), seconds)
-    _show([("", accounts)], present, json)
+    _show_present(accounts, present, json)
     if not present:
         raise typer.Exit(NOBODY_HEARD)
 
@@ -72,46 +71,64 @@ def listen_for(chosen: Network, seconds: float) -> tuple[Accounts, dict[NodeId, 
         return exchange.accounts, exchange.peers(), exchange.figures()
 
 
-def _accounts_in(kept: Path) -> list[tuple[str, Accounts]]:
-    from shoal.swarm.accounts import Accounts
+def _show_kept(kept: Path, json: bool) -> None:
+    """What the folder of a run or node, or an accounts file, tells of the peers."""
+    from shoal.cli.output import note, print_json
+    from shoal.node.acquaintances import acquaintances_in
 
-    if kept.is_dir():
-        files = sorted([*kept.glob(ACCOUNTS), *kept.glob(f"nodes/*/{ACCOUNTS}")])
-    else:
-        files = [kept] if kept.exists() else []
-    if not files:
+    found = acquaintances_in(kept)
+    if not found:
         raise ConfigError(f"{kept} holds no accounts: name a run folder, a node's folder or an accounts file")
-    return [(file.parent.name if kept.is_dir() else "", Accounts.load(file)) for file in files]
-
-
-def _show(kept: list[tuple[str, Accounts]], present: dict[NodeId, Peer] | None, json: bool) -> None:
-    rows = [row for node, accounts in kept for row in _rows(node, accounts, present)]
+    rows = [row for one in found for row in _rows(one.node, one.accounts, None)]
     if json:
-        from shoal.cli.output import print_json
+        print_json({"peers": rows, "heard": {one.node: one.heard for one in found}})
+        return
+    for one in found:
+        for text in (one.accounts.notice, one.trouble):
+            if text:
+                note(text)
+    if rows:
+        _print(rows, several=len(found) > 1)
+        if any(one.is_behind for one in found):
+            note("used and useful are as of the last time that the accounts were written, once a minute")
+        return
+    heard = max(one.heard for one in found)
+    who = f"{heard} peer{'s were' if heard > 1 else ' was'} heard" if heard else ""
+    print(f"{who}, and no item of theirs has arrived yet" if heard else "nobody was heard")
 
+
+def _show_present(accounts: Accounts, present: dict[NodeId, Peer], json: bool) -> None:
+    """The nodes that were heard while listening."""
+    from shoal.cli.output import print_json
+
+    rows = _rows("", accounts, present)
+    if json:
         print_json({"peers": rows})
-        return
-    from shoal.cli.output import note, print_table
+    elif rows:
+        _print(rows, several=False)
+    else:
+        print(f"nobody was heard; {TRY}")
 
-    for _, accounts in kept:
-        if accounts.notice:
-            note(accounts.notice)
-    if not rows:
-        print("nobody was heard" if present is None else f"nobody was heard; {TRY}")
-        return
-    several = len(kept) > 1
-    headings = ["peer", "node id", "received", "verified", "used", "useful", "rejected", "standing"]
+
+def _print(rows: list[dict[str, Any]], *, several: bool) -> None:
+    from shoal.cli.output import print_table
+
+    counts = ("received", "verified", "used", "useful", "passed_over")
+    headings = ["peer", "node id", *(name.replace("_", " ") for name in counts), "rejected", "standing"]
     print_table(
         (["seen by", *headings] if several else headings),
         [
-            ([row["seen_by"]] if several else [])
-            + [
-                row["name"], row["node_id"], row["received"], row["verified"], row["used"], row["useful"],
-                sum(row["rejected"].values()), "established" if row["established"] else "on probation",
+            [
+                *([row["seen_by"]] if several else []),
+                row["name"],
+                row["node_id"],
+                *(row[name] for name in counts),
+                sum(row["rejected"].values()),
+                "established" if row["established"] else "on probation",
             ]
             for row in rows
         ],
-    )  # fmt: skip
+    )
 
 
 def _rows(node: str, accounts: Accounts, present: dict[NodeId, Peer] | None) -> list[dict[str, Any]]:
@@ -130,6 +147,7 @@ def _rows(node: str, accounts: Accounts, present: dict[NodeId, Peer] | None) -> 
             "verified": account.verified,
             "used": account.used,
             "useful": account.useful,
+            "passed_over": account.passed_over,
             "rejected": account.rejected or {},
             "established": author in accounts.established,
         }

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 REPORT_SECONDS = 60.0
 
 
-@with_network("join", "listen", "advertise", "swarm", "tls_authority", "tls_certificate", "tls_key")
+@with_network("join", "listen", "advertise", "swarm", "tls_authority", "tls_certificate", "tls_key", "degree")
 def relay(
     network: NetworkOptions,
     seconds: Annotated[float | None, option("--seconds", "S", "End after so long.")] = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from shoal.cli.output import note, print_json
+from shoal.cli.output import clean, note, print_json
 from shoal.cli.progress import Column, ProgressDisplay, amount, clock, manner_of
 
 if TYPE_CHECKING:
@@ -62,6 +62,14 @@ class Terminal:
     print_summary: Callable[[Any, Path], None]
     has_results: Callable[[Any], bool]
     remarks: Callable[[Any, bool], list[tuple[str, int]]]
+
+
+def tell_passed_over(nodes: Sequence[Any], items: str) -> None:
+    """A line for each node that was sent items that it cannot check."""
+    for node in nodes:
+        if node.passed_over:
+            told = ", ".join(f"{count} {clean(reason)}" for reason, count in sorted(node.passed_over.items()))
+            print(f"{node.name} passed over {items} that it cannot check: {told}")
 
 
 def new_folder(application: str) -> Path:

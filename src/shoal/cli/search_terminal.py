@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from shoal.cli.output import clean, on_terminal, print_table
 from shoal.cli.progress import Column, number, rate, share_of
-from shoal.cli.running import LEFT, NOBODY, NODE_FAILED, TRAFFIC, Terminal
+from shoal.cli.running import LEFT, NOBODY, NODE_FAILED, TRAFFIC, Terminal, tell_passed_over
 
 if TYPE_CHECKING:
     from shoal.runs.search import Axis, Placed, SearchSummary
@@ -76,6 +76,7 @@ def print_summary(summary: SearchSummary, folder: Path) -> None:
             for node in summary.nodes
         ],
     )
+    tell_passed_over(summary.nodes, summary.words.programs)
     print()
     print_table(
         ("model", "filled first", "holds last", "alone"),

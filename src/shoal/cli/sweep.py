@@ -1,4 +1,4 @@
-"""`shoal sweep`: the SAPO paper's experiment as one command."""
+"""`shoal sweep`: the mixes of the SAPO paper and controls, at the same number of groups per step."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from shoal.cli.output import clean, print_table
 from shoal.cli.progress import Column, number, rate, share_of
-from shoal.cli.running import LEFT, NOBODY, NOBODY_HEARD, TRAFFIC, Terminal
+from shoal.cli.running import LEFT, NOBODY, NOBODY_HEARD, TRAFFIC, Terminal, tell_passed_over
 
 if TYPE_CHECKING:
     from shoal.runs.training import TrainSummary
@@ -54,6 +54,7 @@ def print_summary(summary: TrainSummary, folder: Path) -> None:
             for node in summary.nodes
         ],
     )
+    tell_passed_over(summary.nodes, "groups")
     print("\nRewards: local is the mean over own completions of the last ten steps, held-out pass@1 on tasks")
     print(
         "that are the same for all nodes and runs. Cumulative is the paper's: filtered foreign groups lift it"

@@ -29,10 +29,10 @@ MOST_MEASURES = 8
 MOST_ACCOUNTS_BYTES = 4 << 20
 HEAD = (
     "model application state ended trouble unread turn records changed_at shared not_shared arrived accepted "
-    "rejected missed accounts"
+    "rejected passed_over missed accounts"
 ).split()
 LEDGER = ("budget", "spent", "reserved", "overrun")
-ACCOUNT = ("received", "verified", "used", "useful")
+ACCOUNT = ("received", "verified", "used", "useful", "passed_over")
 """The attributes of a node, of its ledger and of an account that the page shows."""
 
 _accounts = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -62,6 +62,7 @@ class NodeView:
         self.arrived = Tally(MOST_AUTHORS, DIGEST)
         self.accepted = Tally(MOST_AUTHORS, DIGEST)
         self.rejected = Tally()
+        self.passed_over = Tally()
         self.missed = Tally()
         self.accounts: list[dict[str, Any]] = []
         self.spending = Curves(most=6)
@@ -149,7 +150,8 @@ class NodeView:
                 if verdict.accepted:
                     self.accepted.add(verdict.author)
                 else:
-                    self.rejected.add(verdict.reason or "no reason given")
+                    counted = self.rejected if verdict.rejected else self.passed_over
+                    counted.add(verdict.reason or "no reason given")
                 self.view.judged(verdict)
             case records.Shared(items=items):
                 for one in items:

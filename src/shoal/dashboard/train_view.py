@@ -125,7 +125,8 @@ class TrainView(View):
             if item is None:
                 found.append(_too_large(verdict.turn, verdict.author))
                 continue
-            said = "accepted" if verdict.accepted else f"rejected: {verdict.reason}"
+            outcome = "rejected" if verdict.rejected else "passed over"
+            said = "accepted" if verdict.accepted else f"{outcome}: {verdict.reason}"
             with suppress(msgspec.MsgspecError):
                 group = _group(item)
                 rewards = _evidence(verdict.evidence).rewards if verdict.accepted else ()

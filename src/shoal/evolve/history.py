@@ -70,6 +70,7 @@ class NodeHistory:
     repaired: int = 0
     held_to_grammar: int = 0
     champions_received: int = 0
+    passed_over: dict[str, int] = field(default_factory=dict)
     plays: int = 0
     shared_bytes: int = 0
     niche_novelty: list[float | None] = field(default_factory=list)
@@ -101,7 +102,11 @@ class _Observed(Searcher):
         state = super().absorb(state, turn, own, judged)
         history, note = self._history, state.course.last
         assert note is not None
-        history.champions_received += sum(one.verdict.accepted for one in judged)
+        for one in judged:
+            history.champions_received += one.verdict.accepted
+            if one.verdict.passed_over:
+                reason = one.verdict.reason
+                history.passed_over[reason] = history.passed_over.get(reason, 0) + 1
         if isinstance(own.request, Propose):
             self._count_proposal(own, note, turn.now)
         if isinstance(own.answer, Opened):

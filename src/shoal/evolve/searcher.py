@@ -168,7 +168,7 @@ class Searcher:
 
     def _check(self, champion: Champion) -> Verdict[SearchEvidence]:
         if champion.domain != self.domain.name:
-            return Verdict(False, "another domain")
+            return Verdict(False, "another domain", passed_over=True)
         try:
             candidate = self.domain.parse(champion.source)
         except CandidateError:

@@ -1,5 +1,5 @@
-"""The DEI paper's experiment: one model, many of one model, many models, at equal total calls. Beside these
-three conditions, solo and homogeneous once per model, stand controls that tell where a gain comes from; each
+"""The conditions of the DEI paper: one model, many of one model, many models, at equal total calls. Solo and
+homogeneous stand once per model. Beside these three stand controls that tell where a gain comes from; each
 differs from the heterogeneous arm in one setting. The findings follow from the summaries of the finished
 runs, and say how many runs are missing."""
 

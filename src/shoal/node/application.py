@@ -56,11 +56,17 @@ class Own(msgspec.Struct, Generic[Request, Answer], frozen=True):
 
 
 class Verdict(msgspec.Struct, Generic[Evidence], frozen=True):
-    """The finding about a foreign item. `reason` is a short phrase to count; a colon may add more."""
+    """The finding about a foreign item. `reason` is a short phrase to count; a colon may add more. An item is
+    `passed_over` where this node cannot check it, whoever sent it: its author gains and loses nothing."""
 
     accepted: bool
     reason: str = ""
     evidence: Evidence | None = None
+    passed_over: bool = False
+
+    def __post_init__(self) -> None:
+        if self.accepted and self.passed_over:
+            raise ValueError("a verdict accepts an item or passes it over, not both")
 
 
 class Judged(msgspec.Struct, Generic[Evidence], frozen=True):
@@ -85,7 +91,8 @@ class Turn(msgspec.Struct):
 
     def credit(self, author: str, place: Place, outcome: Literal["used", "useful"]) -> None:
         """Tells the accounts that the author's item at `place` was used, and then, if it made a difference,
-        that it was useful. An item counts once for each. `verified` and `rejected` follow from verdicts."""
+        that it was useful. An item counts once for each. `verified`, `rejected` and
+        `passed_over` follow from verdicts."""
         if (author, place, outcome) not in self.credits:
             self.credits.append((author, place, outcome))
 
@@ -119,7 +126,7 @@ class Application(Protocol[State, Request, Answer, Evidence]):
     ) -> Generator[Sequence[Received[Any]], Sequence[Verdict[Evidence]], None]:
         """Takes in the items that have arrived, and yields batches to be verified now; each `yield` gives
         their verdicts back. Items may wait in the state for a later turn. An author leaves probation only by
-        verified items, so passing over known items holds honest authors back."""
+        verified items, so leaving out known items holds honest authors back."""
 
     def verify(self, state: State, turn: Turn, batch: Sequence[Received[Any]]) -> Sequence[Verdict[Evidence]]:
         """Judges foreign items here: one verdict each. If it raises, each item is judged alone, and an

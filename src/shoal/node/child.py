@@ -25,6 +25,7 @@ from shoal.prctl import signal_at_parents_end
 from shoal.runs import RunFolder, load_settings
 from shoal.runs.lock import claim, release
 from shoal.swarm import Identity
+from shoal.swarm.accounts import ACCOUNTS
 from shoal.swarm.live import LiveExchange
 from shoal.swarm.presence import PRESENCE
 
@@ -150,7 +151,7 @@ def _join_swarm(crew: Crew[Any], orders: Orders, run: RunFolder, identity: Ident
         transport,
         crew.kinds,
         exchange,
-        accounts_path=folder / "accounts.json",
+        accounts_path=folder / ACCOUNTS,
         presence_path=folder / PRESENCE,
     )
 

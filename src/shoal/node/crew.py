@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import msgspec
 
@@ -17,7 +17,7 @@ from shoal.node.standing import StandingOf, StandingOut
 from shoal.runs import RunFolder
 from shoal.swarm import ExchangeSettings, Kinds
 from shoal.swarm.membership import check_allowed
-from shoal.swarm.transport import TlsFiles, Transport, check_transport, open_transport
+from shoal.swarm.transport import MOST_LINKS, TlsFiles, Transport, check_transport, open_transport
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,9 @@ class Network(msgspec.Struct, frozen=True, omit_defaults=True):
     # File with the identity of a single node where no other one has it at the moment.
     machine_key: str | None = None
     wait_for: int = 0  # peers to be heard before the first turn
+    # Links that each node dials to randomly drawn others, the gossip degree; by default 4. Fewer save traffic
+    # and may split the swarm when nodes leave.
+    degree: Annotated[int, msgspec.Meta(ge=1, le=MOST_LINKS)] | None = None
 
     @property
     def is_private(self) -> bool:
@@ -110,7 +113,12 @@ class Network(msgspec.Struct, frozen=True, omit_defaults=True):
     def check(self) -> None:
         """ConfigError for an address, a node id or a file that can be seen to be wrong; nothing is opened."""
         check_transport(
-            self.transport, listen=self.listen, join=self.join, advertise=self.advertise, tls=self.tls_files
+            self.transport,
+            listen=self.listen,
+            join=self.join,
+            advertise=self.advertise,
+            tls=self.tls_files,
+            degree=self.degree,
         )
         check_allowed(self.allow)
 
@@ -124,14 +132,23 @@ class Network(msgspec.Struct, frozen=True, omit_defaults=True):
             join=self.join,
             advertise=self.advertise,
             tls=self.tls_files,
+            degree=self.degree,
         )
 
     def exchange_settings(self, swarm: str = "") -> ExchangeSettings:
         return ExchangeSettings(swarm=swarm or self.swarm, secret=self.secret, allow=self.allow)
 
 
+PRIVATE_PROBATION = 1
+"""Verified items that end probation in a swarm of one run."""
+
+
 def private_swarm(swarm: str, members: tuple[str, ...]) -> ExchangeSettings:
     """A swarm of one run, closed to everybody else; its members need no probation."""
     return ExchangeSettings(
-        swarm=swarm, allow=members, probation_items=1, newcomers_per_minute=60_000.0, flush_seconds=0.0
+        swarm=swarm,
+        allow=members,
+        probation_items=PRIVATE_PROBATION,
+        newcomers_per_minute=60_000.0,
+        flush_seconds=0.0,
     )

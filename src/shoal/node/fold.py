@@ -279,7 +279,7 @@ class Fold(Generic[State, Request, Answer, Evidence]):
         if given.evidence != NOTHING:
             what = f"the evidence of turn {given.turn}"
             evidence = decode_payload(given.evidence, self._application.evidence_type, what)
-        return Verdict(given.accepted, given.reason, evidence)
+        return Verdict(given.accepted, given.reason, evidence, given.passed_over)
 
 
 def _meets(content: records.Content, need: Need) -> bool:

@@ -42,7 +42,6 @@ from shoal.runs.checkpoint import Checkpoints
 from shoal.runs.journal import JournalLike
 from shoal.runs.ledger import Ledger
 from shoal.runs.records import encode_payload, kind_of
-from shoal.swarm.accounts import Credit
 from shoal.swarm.authors import Received
 
 Status = Literal["worked", "turned", "waiting", "finished"]
@@ -327,6 +326,7 @@ class Node(Generic[State, Request, Answer, Evidence]):
                 accepted=verdict.accepted,
                 reason=verdict.reason[:MOST_REASON_CHARACTERS],
                 evidence=encode_payload(verdict.evidence, "evidence"),
+                passed_over=verdict.passed_over,
             )
             for received, verdict in zip(batch, self._verdicts(turn, batch), strict=True)
         ]
@@ -334,9 +334,8 @@ class Node(Generic[State, Request, Answer, Evidence]):
             self.fold.feed(record)
         if self.exchange is not None:
             for received, one in zip(batch, given, strict=True):
-                outcome: Credit = "verified" if one.accepted else "rejected"
                 reason = one.reason.partition(":")[0]
-                self.exchange.credit(received.author, received.place, outcome, reason)
+                self.exchange.credit(received.author, received.place, one.outcome, reason)
 
     def _verdicts(self, turn: Turn, batch: Sequence[Received[Any]]) -> Sequence[Verdict[Evidence]]:
         try:

@@ -19,13 +19,15 @@ MOST_AUTHORS = 4096
 
 
 class Traffic(msgspec.Struct, frozen=True):
-    """Items `shared` by a node, `received`, `rejected` by its check, and `used`; `peers` it has heard of."""
+    """Items `shared` by a node, `received`, `rejected` by its check or `passed_over` because it cannot check
+    them, and `used`; `peers` it has heard of."""
 
     peers: int = 0
     shared: int = 0
     received: int = 0
     rejected: int = 0
     used: int = 0
+    passed_over: int = 0
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +85,7 @@ class Tally:
         self._follower = Follower(journal)
         self._presence = journal.with_name(PRESENCE)
         self._authors: set[str] = set()
-        self._shared = self._received = self._rejected = 0
+        self._shared = self._received = self._rejected = self._passed_over = 0
 
     def notes(self, expected: type[NoteOf]) -> Iterator[NoteOf]:
         """The notes among the new records, in their type."""
@@ -108,8 +110,9 @@ class Tally:
                         self._received += 1
                         if len(self._authors) < MOST_AUTHORS:
                             self._authors.add(author)
-                    case VerdictGiven(accepted=accepted):
-                        self._rejected += not accepted
+                    case VerdictGiven() as verdict:
+                        self._rejected += verdict.rejected
+                        self._passed_over += verdict.passed_over
                     case Shared(items=items):
                         self._shared += sum(1 for item in items if not item.refused)
                     case Started(budget=budget):
@@ -120,7 +123,8 @@ class Tally:
     def traffic(self, used: int) -> Traffic:
         """Peers are those that the exchange heard, or, where it left no file, the authors of items."""
         seen = peers_seen(self._presence) if self._presence.is_file() else 0
-        return Traffic(max(len(self._authors), seen), self._shared, self._received, self._rejected, used)
+        peers = max(len(self._authors), seen)
+        return Traffic(peers, self._shared, self._received, self._rejected, used, self._passed_over)
 
 
 @dataclass

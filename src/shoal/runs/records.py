@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 import msgspec
 
@@ -109,7 +109,8 @@ class TurnBegun(Content, frozen=True):
 
 
 class VerdictGiven(Content, frozen=True):
-    """The finding of this node about an item, which the five fields from `author` to `index` name."""
+    """The finding of this node about an item, which the five fields from `author` to `index` name. An item
+    that is neither accepted nor `passed_over` is rejected."""
 
     turn: Count
     author: str
@@ -120,6 +121,16 @@ class VerdictGiven(Content, frozen=True):
     accepted: bool
     reason: str = ""
     evidence: msgspec.Raw = NOTHING
+    passed_over: bool = False
+
+    @property
+    def outcome(self) -> Literal["verified", "passed_over", "rejected"]:
+        """The word of accounts for it."""
+        return "verified" if self.accepted else "passed_over" if self.passed_over else "rejected"
+
+    @property
+    def rejected(self) -> bool:
+        return self.outcome == "rejected"
 
 
 class SharedItem(msgspec.Struct, frozen=True):

@@ -366,7 +366,8 @@ class NodeRound(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class SearchNodeSummary(msgspec.Struct, frozen=True):
     """`valid` proposals were programs, `accepted` ones took a cell, `failed` ones got no answer. `novelty` is
-    the mean niche novelty over `rounds_heard`: those, after the first, for which champions had arrived."""
+    the mean niche novelty over `rounds_heard`: those, after the first, for which champions had arrived.
+    `passed_over` counts champions that this node cannot check, by reason."""
 
     name: str
     model: str
@@ -388,6 +389,7 @@ class SearchNodeSummary(msgspec.Struct, frozen=True):
     last_failure: str = ""
     novelty: float | None = None
     rounds_heard: int = 0
+    passed_over: dict[str, int] = {}
     by_round: list[NodeRound] = []
 
 

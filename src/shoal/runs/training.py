@@ -153,8 +153,9 @@ class TrainNote(msgspec.Struct, frozen=True, omit_defaults=True):
     """One turn. `reward_local` is the mean reward of own completions, `reward_external` that of the foreign
     ones trained on, and `reward_batch` that of both, the paper's figure: filtered foreign groups lift it.
     `seen` groups arrived and `verified` were scored; of these, `found` were informative and `used` trained
-    on, the oldest after `oldest` steps. `dropped` and `refused` are by reason. `families` has the sum and
-    number of own rewards. `cpu` is seconds of this process, `said` the line for people."""
+    on, the oldest after `oldest` steps. `dropped`, `refused` and `passed_over` are by reason.
+    `families` has the sum and number of own rewards. `cpu` is seconds of this process, `said` the line for
+    people."""
 
     turn: Count
     step: Count
@@ -174,6 +175,7 @@ class TrainNote(msgspec.Struct, frozen=True, omit_defaults=True):
     used_authors: tuple[str, ...] = ()
     dropped: dict[str, Count] = {}
     refused: dict[str, Count] = {}
+    passed_over: dict[str, Count] = {}
     loss: float | None = None
     gradient_norm: float | None = None
     trained_tokens: Count = 0
@@ -208,7 +210,8 @@ class Cost(msgspec.Struct, frozen=True):
 
 class TrainNodeSummary(msgspec.Struct, frozen=True):
     """`oscillation` is the standard deviation of the smoothed local reward over the second half of the run;
-    `largest_fall` how far the held-out reward fell at most below an earlier one."""
+    `largest_fall` how far the held-out reward fell at most below an earlier one. `passed_over` counts foreign
+    groups that this node cannot check, by reason."""
 
     name: str
     model: str
@@ -243,6 +246,7 @@ class TrainNodeSummary(msgspec.Struct, frozen=True):
     curve_batch: list[TrainPoint]
     ended: str
     last: str
+    passed_over: dict[str, int] = {}
 
 
 class Spreading(msgspec.Struct, frozen=True):

@@ -17,15 +17,19 @@ from shoal.errors import PeerError
 from shoal.files import replace_whole
 from shoal.swarm.identity import NodeId
 
-Credit: TypeAlias = Literal["verified", "rejected", "used", "useful"]
+Credit: TypeAlias = Literal["verified", "rejected", "passed_over", "used", "useful"]
 CREDITS = get_args(Credit)
 
+ACCOUNTS = "accounts.json"
+"""The file of a node, in its folder."""
+PROBATION_ITEMS = 4
 SMALLEST_WEIGHT = 0.02
 MOST_REASONS = 32
 
 
 class Account(msgspec.Struct):
-    """One author. Counts items, except that `rejected` also counts frames that broke the rules."""
+    """One author. Counts items, except that `rejected` also counts frames that broke the rules. Items that
+    were `passed_over` could not be checked here: they change nothing else, for better or worse."""
 
     received: int = 0
     verified: int = 0
@@ -33,6 +37,7 @@ class Account(msgspec.Struct):
     useful: int = 0
     rejected: dict[str, int] | None = None  # by reason
     heard_at: float = 0.0
+    passed_over: int = 0
 
     @property
     def rejections(self) -> int:
@@ -52,6 +57,7 @@ class Saved(msgspec.Struct):
     version: int
     epoch: int
     accounts: dict[str, Account]
+    probation_items: int = PROBATION_ITEMS
 
 
 def established(account: Account, probation_items: int) -> bool:
@@ -72,7 +78,7 @@ class Accounts:
 
     def __init__(self, most: int = 4096) -> None:
         self.most = most
-        self._probation_items = 4
+        self._probation_items = PROBATION_ITEMS
         self.epoch = 0  # of this node's last start: the next one is later whatever the clock says
         self.notice = ""
         self.established: set[NodeId] = set()  # those who have left probation
@@ -123,6 +129,20 @@ class Accounts:
         account.reject(reason)
         self._judge(author, account)
 
+    def raise_to(self, author: NodeId, counted: Account) -> bool:
+        """Raises the account's counts to those that were counted elsewhere; whether any was lower."""
+        account = self.of(author)
+        before = msgspec.json.encode(account)
+        for name in ("received", "verified", "passed_over"):
+            setattr(account, name, max(getattr(account, name), getattr(counted, name)))
+        if counted.rejected:
+            known = account.rejected or {}
+            account.rejected = known | {
+                reason: max(count, known.get(reason, 0)) for reason, count in counted.rejected.items()
+            }
+        self._judge(author, account)
+        return msgspec.json.encode(account) != before
+
     def expect(self, probation_items: int) -> None:
         """Sets how many verified items end probation."""
         self._probation_items = probation_items
@@ -146,7 +166,7 @@ class Accounts:
 
     def encode(self) -> bytes:
         """The content of the file."""
-        saved = Saved(1, self.epoch, dict(sorted(self._accounts.items())))
+        saved = Saved(1, self.epoch, dict(sorted(self._accounts.items())), self._probation_items)
         return msgspec.json.format(msgspec.json.encode(saved), indent=1)
 
     def save(self, path: str | Path) -> None:
@@ -173,7 +193,7 @@ class Accounts:
                 f"the accounts file {path} is damaged ({error}); kept as {aside}, starting afresh"
             )
             return accounts
-        accounts.epoch = saved.epoch
+        accounts.epoch, accounts._probation_items = saved.epoch, saved.probation_items
         for author, account in saved.accounts.items():
             accounts.of(author)
             accounts._accounts[author] = account

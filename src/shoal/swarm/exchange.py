@@ -152,7 +152,7 @@ class Exchange:
         }
 
     def credit(self, author: NodeId, place: Place, credit: Credit, reason: str = "") -> None:
-        """Books the fate of the author's item at `place`: verified or rejected, then used, then useful."""
+        """Books the fate of the author's item at `place`: its verdict, then that it was used, and useful."""
         self.accounts.credit(author, credit, reason)
 
     # For drivers.

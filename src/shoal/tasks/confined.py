@@ -26,6 +26,7 @@ from shoal.tasks.unconfined import (
     Places,
     Preparing,
     refused,
+    unopened,
     unusable,
 )
 from shoal.tasks.verifier import (
@@ -170,7 +171,7 @@ class WorkerVerifier:
                 problem.seed,
             )
         except TaskError as error:
-            return refused("unusable task", str(error))
+            return unopened(error)
         request = msgspec.structs.replace(request, problem=problem)
         # The reply does not depend on the expected question, which is compared with it afterwards.
         asked = msgspec.structs.replace(request, question=None) if isinstance(request, Scoring) else request

@@ -23,7 +23,7 @@ from typing import Any
 
 import msgspec
 
-from shoal.errors import TaskError, how_to_install
+from shoal.errors import TaskError, UnknownTaskError, how_to_install
 from shoal.tasks.family import Puzzle, hint, show
 
 MOST_ANSWER = 512
@@ -123,7 +123,7 @@ def library() -> Any:
             return _imported()
     except ImportError as error:
         found = f"gym: tasks need reasoning-gym, which cannot be imported ({error})"
-        raise TaskError(f"{found}: {how_to_install('tasks')}") from error
+        raise UnknownTaskError(f"{found}: {how_to_install('tasks')}") from error
 
 
 def _imported() -> Any:
@@ -168,7 +168,8 @@ def generators() -> list[str]:
 def configuration(generator: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of the generator with those given, each of the same kind as its default, or TaskError."""
     if generator not in generators():
-        raise TaskError(f"reasoning-gym has no generator {show(generator)}{hint(generator, generators())}")
+        known = hint(generator, generators())
+        raise UnknownTaskError(f"reasoning-gym has no generator {show(generator)}{known}")
     kind = library().factory.DATASETS[generator][1]
     defaults = {field.name: field for field in dataclasses.fields(kind) if field.name not in ("seed", "size")}
     settings: dict[str, Any] = {}

@@ -1,24 +1,27 @@
 """Own questions from a file: `file:HASH`, one JSON object with "question" and "answer" per line.
 
 The name holds 16 digits of the file's SHA-256, so nodes with that name have the same questions. Each node has
-its own path.
+its own path, configured by the name or by the hash alone.
 """
 
 from __future__ import annotations
 
 import hashlib
 import random
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from shoal.errors import TaskError
+from shoal.errors import ConfigError, TaskError, UnknownTaskError
 from shoal.tasks.family import Puzzle, read_settings, show
 
 DIGITS = 16
+_KEY = re.compile(r"(file:)?[0-9a-f]{16}")
 MOST_BYTES = 32 << 20
 MOST_LINE = 1 << 16
 """Bytes of one line."""
@@ -44,10 +47,13 @@ class QuestionFile:
     ) -> None:
         self.name = f"file:{digest}"
         self.parameters: Mapping[str, Any] = read_settings(self.name, parameters, {})
-        if digest not in files:
-            remedy = "`question_file_name(PATH)` gives the name of a file"
-            raise TaskError(f"task {show(self.name)}: no file with this hash is configured here; {remedy}")
-        self._questions = _read(files[digest], digest)
+        path = files.get(self.name) or files.get(digest)
+        if path is None:
+            raise UnknownTaskError(
+                f"task {show(self.name)}: no file with this hash is configured here; the table [files] names "
+                "the path of each file by its task, and `question_file_name(PATH)` gives the name"
+            )
+        self._questions = _read(path, digest)
 
     def pose(self, seed: int) -> Puzzle:
         question = self._questions[random.Random(seed).randrange(len(self._questions))]
@@ -62,6 +68,19 @@ def normal(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
+def check_files(files: Mapping[str, str]) -> None:
+    """ConfigError unless each file goes by its task's name, or by its hash. No file need be there."""
+    for key, path in files.items():
+        if not _KEY.fullmatch(key):
+            right = ""
+            with suppress(TaskError):
+                right = f", here {question_file_name(path)}"
+            raise ConfigError(
+                f"files.{key[:80]}: a file goes by the name of its task, file: and {DIGITS} digits of its "
+                f"hash{right or '; `question_file_name(PATH)` gives it'}"
+            )
+
+
 def question_file_name(path: str | Path) -> str:
     """The name of a file's family: `file:` and its hash. The file is read and checked."""
     content, digest = _content(path)
@@ -73,7 +92,9 @@ def question_file_name(path: str | Path) -> str:
 def _read(path: str, digest: str) -> tuple[Question, ...]:
     content, found = _content(path)
     if found != digest:
-        raise TaskError(f"{path} has the hash {found} and not {digest}: it was changed, or is another file")
+        raise UnknownTaskError(
+            f"{path} has the hash {found} and not {digest}: it was changed, or is another file"
+        )
     return _parse(content, path)
 
 
@@ -83,7 +104,9 @@ def _content(path: str | Path) -> tuple[bytes, str]:
         with open(path, "rb") as file:
             content = file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise TaskError(f"the questions of {path} cannot be read: {error.strerror or error}") from error
+        raise UnknownTaskError(
+            f"the questions of {path} cannot be read: {error.strerror or error}"
+        ) from error
     if len(content) > MOST_BYTES:
         raise TaskError(f"{path} is larger than {MOST_BYTES >> 20} MiB: split it")
     return content, hashlib.sha256(content).hexdigest()[:DIGITS]

@@ -12,7 +12,7 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Any
 
-from shoal.errors import ShoalError, TaskError
+from shoal.errors import ShoalError, TaskError, UnknownTaskError
 from shoal.lazy import load
 from shoal.tasks.family import Family, canonical_parameters, hint, show
 from shoal.tasks.gym import SPECIALTIES, GymFamily
@@ -42,7 +42,7 @@ def canonical_name(name: str, families: Mapping[str, str] | None = None) -> str:
     if any(name in table for table in tables) or (rest and prefix in SOURCES):
         return name
     known = hint(name, {*SPECIALTIES, *(known for table in tables for known in table)})
-    raise TaskError(
+    raise UnknownTaskError(
         f"no task is called {show(name)}{known} (a generator of reasoning-gym is gym:NAME, a file of "
         f'questions file:HASH; a package registers its own under [project.entry-points."{GROUP}"])'
     )
@@ -104,7 +104,9 @@ def _maker(name: str, files: Mapping[str, str], families: Mapping[str, str]) -> 
         return partial(QuestionFile, rest, files)
     places = sorted(_registered()[name])
     if len(places) > 1:
-        raise TaskError(f"task {name} is registered more than once ({', '.join(places)}): uninstall one")
+        raise UnknownTaskError(
+            f"task {name} is registered more than once ({', '.join(places)}): uninstall one"
+        )
     return _load(name, places[0])
 
 
@@ -133,8 +135,10 @@ def _load(name: str, target: str) -> Maker:
         found = load(target)
     except (Exception, SystemExit) as error:
         problem = f"{type(error).__name__}: {error}"
-        raise TaskError(f"task {name} cannot be loaded from {target}: {problem}") from error
+        raise UnknownTaskError(f"task {name} cannot be loaded from {target}: {problem}") from error
     if not callable(found):
-        raise TaskError(f"task {name} is {target}, a {type(found).__name__}: name a class or a function")
+        raise UnknownTaskError(
+            f"task {name} is {target}, a {type(found).__name__}: name a class or a function"
+        )
     maker: Maker = found
     return maker

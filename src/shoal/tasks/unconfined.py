@@ -11,7 +11,7 @@ from contextlib import suppress
 import msgspec
 
 from shoal.confine.worker import OutOfTimeError, Watch
-from shoal.errors import ShoalError, TaskError
+from shoal.errors import ShoalError, TaskError, UnknownTaskError
 from shoal.tasks.family import MOST_PARAMETERS, Family, Puzzle, canonical_parameters, parse_parameters
 from shoal.tasks.registry import MOST_NAME, open_task, prepare, registered_places
 from shoal.tasks.sums import BUILTIN
@@ -42,9 +42,17 @@ Opener = Callable[[str, Mapping[str, object]], Family]
 Scorer = Callable[[Family, Puzzle, str], float]
 
 
-def refused(phrase: str, detail: str = "") -> Refused:
+def refused(phrase: str, detail: str = "", *, uncheckable: bool = False) -> Refused:
     text = f"{phrase}: {' '.join(detail.split())}" if detail else phrase
-    return Refused(text[:MOST_REASON])
+    return Refused(text[:MOST_REASON], uncheckable)
+
+
+def unopened(error: Exception) -> Refused:
+    """The refusal of a task whose family cannot be made: unknown here, or of unusable settings."""
+    if isinstance(error, UnknownTaskError):
+        return refused("unknown task", str(error), uncheckable=True)
+    kind = "" if isinstance(error, TaskError) else f"{type(error).__name__}: "
+    return refused("unusable task", f"{kind}{error}")
 
 
 def unusable(problem: Problem) -> Refused | None:
@@ -115,12 +123,12 @@ class UnconfinedVerifier:
         try:
             family, parameters = self._family(problem.family, problem.parameters)
         except Exception as error:  # a generator's settings may make it fail in any way
-            kind = "" if isinstance(error, TaskError) else f"{type(error).__name__}: "
-            return refused("unusable task", f"{kind}{error}")
+            return self._of_another_version(problem) or unopened(error)
         if problem.version not in ("", family.version):
-            return refused("another version", f"here {family.name} is {family.version}")
+            return _another_version(family)
         if foreign and not family.safe:
-            return refused("unsafe for foreign text", f"the scorer of {family.name} would evaluate it")
+            detail = f"the scorer of {family.name} would evaluate it"
+            return refused("unsafe for foreign text", detail, uncheckable=True)
         try:
             puzzle = family.pose(problem.seed)
             (puzzle.question + puzzle.answer).encode()  # half a character cannot be sent
@@ -129,6 +137,14 @@ class UnconfinedVerifier:
         if len(puzzle.question) > MOST_QUESTION or len(puzzle.answer) > MOST_QUESTION:
             return refused("question too long")
         return family, parameters, puzzle
+
+    def _of_another_version(self, problem: Problem) -> Refused | None:
+        """The settings of another version may be none that this one takes."""
+        with suppress(Exception):
+            family, _ = self._family(problem.family, "{}")
+            if problem.version not in ("", family.version):
+                return _another_version(family)
+        return None
 
     def _family(self, name: str, parameters: str) -> tuple[Family, str]:
         key = (name, parameters)
@@ -142,6 +158,10 @@ class UnconfinedVerifier:
         return found
 
 
+def _another_version(family: Family) -> Refused:
+    return refused("another version", f"here {family.name} is {family.version}", uncheckable=True)
+
+
 class DirectVerifier(UnconfinedVerifier):
     """A verifier in the node's own process, for the simulator and for tests. It refuses all families but the
     builtin ones, because nothing here limits or confines."""
@@ -152,7 +172,7 @@ class DirectVerifier(UnconfinedVerifier):
 
 def _open_builtin(name: str, parameters: Mapping[str, object]) -> Family:
     if name not in BUILTIN:
-        raise TaskError(f"{name} needs a confined worker; without one there are {', '.join(BUILTIN)}")
+        raise UnknownTaskError(f"{name} needs a confined worker; without one there are {', '.join(BUILTIN)}")
     return BUILTIN[name](parameters)
 
 

@@ -52,9 +52,11 @@ class Scored(msgspec.Struct, frozen=True, tag="scored"):
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused"):
-    """No question or score. `reason` is a short phrase that can be counted; more may follow after a colon."""
+    """No question or score. `reason` is a short phrase that can be counted; more may follow after a colon.
+    `uncheckable`: this node is not equipped for the task, which says nothing about its author."""
 
     reason: str
+    uncheckable: bool = False
 
 
 class Posing(msgspec.Struct, frozen=True, tag="pose"):

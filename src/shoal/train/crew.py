@@ -21,6 +21,7 @@ from shoal.policy.first_use import make_models, models_to_make
 from shoal.runs import RunFolder, derive_integer
 from shoal.runs.training import TrainNote
 from shoal.tasks.confined import WorkerVerifier
+from shoal.tasks.registry import open_task
 from shoal.tasks.verifier import Posed, Verifier
 from shoal.train.outside import TrainOutside, problem_of
 from shoal.train.prepared import read_prepared
@@ -133,7 +134,7 @@ def open_policy(settings: TrainSettings, plan: NodePlan, verifier: Verifier) -> 
 
 
 def check_models(settings: TrainSettings) -> None:
-    """ConfigError if the model of a node is seen to be unusable; nothing is loaded."""
+    """An error if the model or the question file of a node is seen to be unusable; no model is loaded."""
     for index in range(settings.nodes):
         plan = settings.of(index)
         try:
@@ -144,7 +145,10 @@ def check_models(settings: TrainSettings) -> None:
                 check_contributor(plan.model)
             else:
                 specification.check_policy(plan.model)
-        except ConfigError as error:
+            for task in plan.tasks:
+                if task.startswith("file:"):
+                    open_task(task, files=settings.files)
+        except (ConfigError, TaskError) as error:
             raise ConfigError(f"node {index + 1}: {error}") from error
 
 

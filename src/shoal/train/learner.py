@@ -96,11 +96,16 @@ class Learner:
         evidence = [one.verdict.evidence for one in judged if one.verdict.accepted]
         found = sum(one is not None and is_informative(one.rewards) for one in evidence)
         refused = Counter(answer.refused)
-        refused.update(one.verdict.reason.partition(":")[0] for one in judged if not one.verdict.accepted)
+        passed_over = Counter[str]()
+        for one in judged:
+            if not one.verdict.accepted:
+                counted = passed_over if one.verdict.passed_over else refused
+                counted[one.verdict.reason.partition(":")[0]] += 1
+        verified = len(judged) - passed_over.total()
         if self.settings.adaptive:
             total_groups = self.plan.local + self.plan.external
             own_share = len(informative) / len(own) if own else None
-            foreign_share = found / len(judged) if judged else None
+            foreign_share = found / verified if verified else None
             figures.external = adapt(figures.external, total_groups, own_share, foreign_share)
             figures.local = total_groups - figures.external
         external = [reward for group in gathered.chosen for reward in group.rewards or ()]
@@ -117,13 +122,14 @@ class Learner:
             families=families,
             seen=gathered.seen,
             pool=len(state.pool),
-            verified=len(judged),
+            verified=verified,
             found=found,
             used=len(gathered.chosen),
             oldest=oldest,
             used_authors=tuple(group.author for group in gathered.chosen),
             dropped=dict(sorted(gathered.dropped.items())),
             refused=dict(sorted(refused.items())),
+            passed_over=dict(sorted(passed_over.items())),
             loss=None if learnt is None else learnt.loss,
             gradient_norm=None if learnt is None else learnt.gradient_norm,
             trained_tokens=0 if learnt is None else learnt.tokens,
@@ -188,6 +194,9 @@ def _with_line(note: TrainNote, trouble: str) -> TrainNote:
     lost.update(note.refused)
     if lost:
         line += "; dropped: " + ", ".join(f"{count} {reason}" for reason, count in lost.items())
+    if note.passed_over:
+        told = ", ".join(f"{count} {reason}" for reason, count in note.passed_over.items())
+        line += f"; passed over: {told}"
     if trouble:
         line += f"; no step was taken: {trouble}"
     return msgspec.structs.replace(note, said=line)

@@ -83,7 +83,8 @@ def _from_lines(path: Path, lines: Any) -> Iterator[Prepared]:
             group = decode(line)
             canonical_name(group.family)
         except (msgspec.MsgspecError, TaskError) as error:
-            raise ConfigError(f"{path}, line {number}: {error}") from error
+            form = '; a completion is an object: {"text": "…"}' if "completions" in str(error) else ""
+            raise ConfigError(f"{path}, line {number}: {error}{form}") from error
         if len(group.completions) < 2:
             raise ConfigError(f"{path}, line {number}: a group has two completions or more")
         yield group

@@ -15,6 +15,7 @@ from shoal.policy.advantage import ScaleRewards
 from shoal.policy.base import Learning
 from shoal.policy.pool import PoolLimits
 from shoal.policy.selection import Selection
+from shoal.tasks.questions import check_files
 from shoal.tasks.registry import canonical_name
 
 Sharing = Literal["all", "informative", "sample", "off"]
@@ -60,7 +61,7 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     seed: Count = 0  # all randomness of the run follows from it, apart from the network's
     each: tuple[NodeSettings, ...] = ()  # differences of single nodes, in their order: `[[each]]`, see below
     parameters: dict[str, dict[str, Any]] = {}  # settings of task families, by the name of the task
-    files: dict[str, str] = {}  # question files, by task name
+    files: dict[str, str] = {}  # paths of question files, by the name of the task, e.g. file:0123456789abcdef
 
     max_new_tokens: Annotated[int, msgspec.Meta(ge=1, le=8192)] = 16  # most tokens of one completion
     temperature: Annotated[float, msgspec.Meta(gt=0, le=10)] = 1.0  # of samples; evaluations are greedy
@@ -110,6 +111,7 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         named = [*self.tasks, *(task for one in self.each for task in one.tasks or ())]
         for task in dict.fromkeys(named):
             canonical_name(task)
+        check_files(self.files)
         unused = [name for name in self.parameters if name not in named]
         if unused:
             raise ConfigError(f"parameters.{unused[0]}: no task of the run is called so: {', '.join(named)}")

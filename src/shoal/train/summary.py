@@ -121,6 +121,7 @@ def _node(settings: TrainSettings, plan: NodePlan, history: NodeHistory) -> Trai
         oldest_used=max((turn.oldest for turn in steps), default=0),
         dropped=_total(turn.dropped for turn in history.turns),
         refused=_total(turn.refused for turn in steps),
+        passed_over=_total(turn.passed_over for turn in steps),
         tokens=sum(turn.tokens for turn in steps),
         trained_tokens=sum(turn.trained_tokens for turn in steps),
         cpu=round(sum(turn.cpu for turn in history.turns), 3),

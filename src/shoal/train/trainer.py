@@ -41,6 +41,7 @@ MOST_SLOW = 3
 VERIFY_SECONDS = 10.0
 """The time that a step may verify; groups that were drawn but not verified wait for another step."""
 NO_TIME = "no time left in this step"
+NOT_ACCEPTED = "family is not accepted"
 SHUNNED_STEPS = 20
 MOST_SHUNNED = 4096
 TOOK_TOO_LONG = "author took too long"
@@ -210,7 +211,7 @@ class Trainer(Learner):
         number, seconds = self._verifying
         spent = seconds if number == turn.number else 0.0
         if spent > VERIFY_SECONDS:
-            return [Verdict(False, NO_TIME)] * len(batch)
+            return [Verdict(False, NO_TIME, passed_over=True)] * len(batch)
         asked = [self._scoring(received) for received in batch]
         began = self._clock()
         scored = iter(self.verifier.score([one for one in asked if one is not None]))
@@ -221,8 +222,10 @@ class Trainer(Learner):
             if isinstance(result, Scored):
                 rewards = rewards_of(result.scores, self.settings.reward)
                 verdicts.append(Verdict(True, evidence=TrainEvidence(rewards)))
+            elif result is None:
+                verdicts.append(Verdict(False, NOT_ACCEPTED, passed_over=True))
             else:
-                verdicts.append(Verdict(False, result.reason if result else "family is not accepted"))
+                verdicts.append(Verdict(False, result.reason, passed_over=result.uncheckable))
         return verdicts
 
     def _scoring(self, received: ReceivedGroup) -> Scoring | None:

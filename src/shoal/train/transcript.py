@@ -93,7 +93,8 @@ def _foreign(path: Path, verdicts: dict[Key, VerdictGiven]) -> list[ShownGroup]:
             rewards = decode_payload(verdict.evidence, TrainEvidence, where).rewards
             found.append(_shown(group, rewards, content.author, "accepted"))
         else:
-            found.append(_shown(group, (), content.author, f"rejected: {verdict.reason}"))
+            said = "passed over" if verdict.passed_over else "rejected"
+            found.append(_shown(group, (), content.author, f"{said}: {verdict.reason}"))
     return found
 
 

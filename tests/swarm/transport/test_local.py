@@ -48,6 +48,16 @@ def test_too_long_a_folder_is_explained(runtime: Path) -> None:
         swarm_folder("swarm", runtime / ("long" * 20))
 
 
+@pytest.mark.parametrize("degree", [1, 3, 32])
+def test_the_gossip_degree_is_the_number_of_links_that_a_router_dials(runtime: Path, degree: int) -> None:
+    nodes = [
+        LocalNeighbours("swarm", f"n{number}", random.Random(number), runtime, degree) for number in range(8)
+    ]
+    assert [len(each.draw().connect) for each in nodes] == [min(number, degree) for number in range(8)]
+    for each in nodes:
+        each.leave()
+
+
 def test_each_sees_those_before_it_and_links_to_a_few(runtime: Path) -> None:
     nodes = [node(runtime, f"n{number}") for number in range(8)]
     draws = [each.draw() for each in nodes]

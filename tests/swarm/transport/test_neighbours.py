@@ -13,11 +13,11 @@ from shoal.swarm.transport.addresses import parse_address
 from shoal.swarm.transport.neighbours import CLIENT_ENDPOINTS, LINKS, MOST_REMEMBERED, NetworkNeighbours
 
 
-def network(listen: str = "", join: str = "", secure: bool = False) -> NetworkNeighbours:
+def network(listen: str = "", join: str = "", secure: bool = False, degree: int = LINKS) -> NetworkNeighbours:
     def parsed(texts: str) -> list[neighbours.Address]:
         return [parse_address(text, secure=secure) for text in texts.split()]
 
-    return NetworkNeighbours(parsed(listen), parsed(join), [], random.Random(1))
+    return NetworkNeighbours(parsed(listen), parsed(join), [], random.Random(1), degree)
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +46,19 @@ def test_who_joins_by_one_address_comes_as_a_client_first(monkeypatch: pytest.Mo
     assert second.mode == "router"
     assert second.until is None
     assert len(set(second.connect)) == LINKS
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 6, 32])
+def test_the_gossip_degree_is_the_number_of_links_that_a_router_dials(degree: int) -> None:
+    """Also with a small one, a node that knows one address hears of others first."""
+    node = network("127.0.0.1:0", "10.0.0.1:7", degree=degree)
+    node.draw()
+    assert node._full_member_at is not None
+    node.learn([f"tcp/10.0.0.{number}:7" for number in range(1, 60)])
+    draws = [node.draw() for _ in range(20)]
+    assert {draw.mode for draw in draws[1:]} == {"router"}
+    assert {len(set(draw.connect)) for draw in draws[1:]} == {degree}
+    assert len({place for draw in draws for place in draw.connect}) > degree, "drawn anew each time"
 
 
 def test_who_only_joins_is_a_client_with_several_endpoints() -> None:

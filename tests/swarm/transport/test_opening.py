@@ -7,6 +7,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,9 +26,12 @@ from tests.swarm.transport.conftest import eventually, free_port
         ("zenoh", {"join": ["tls/host:1"]}, "needs certificates"),
         ("nats", {"join": ["tcp/host:1"]}, "nats://host:port"),
         ("nats", {"listen": ["host:1"]}, "does not listen"),
+        ("nats", {"degree": 4}, "a NATS node has one link"),
+        ("zenoh", {"degree": 0}, "degree 0: give the number of links that a node dials, 1 to 32"),
+        ("zenoh", {"degree": 33}, "degree 33"),
     ],
 )
-def test_errors_of_a_command_line(name: str, options: dict[str, list[str]], hint: str) -> None:
+def test_errors_of_a_command_line(name: str, options: dict[str, Any], hint: str) -> None:
     with pytest.raises(ConfigError) as caught:
         open_transport(name, swarm="s", node_id="n", **options)
     assert hint in str(caught.value)
@@ -141,6 +145,20 @@ def test_more_nodes_than_routers_on_one_machine(runtime: Path, monkeypatch: pyte
         assert hears(nodes[7], nodes[6], 10.0)
         assert hears(nodes[6], nodes[0], 10.0)
         assert hears(nodes[1], nodes[7], 10.0)
+    finally:
+        for node in nodes:
+            node.close()
+
+
+def test_a_swarm_whose_nodes_dial_one_link_each_is_connected(runtime: Path) -> None:
+    nodes = [
+        open_transport("zenoh", swarm="s", node_id=f"{number}", runtime=runtime, degree=1)
+        for number in range(4)
+    ]
+    try:
+        for node in nodes:
+            node.subscribe(frozenset({"news"}))
+        assert all(hears(nodes[number], nodes[0], 20.0) for number in (1, 2, 3))
     finally:
         for node in nodes:
             node.close()

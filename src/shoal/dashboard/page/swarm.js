@@ -80,22 +80,23 @@ export class SwarmView {
     const rows = nodes.map(({ name, head }) => [
       name, number(head.shared), reasons(head.not_shared) || "–", number(total(head.arrived)), number(total(head.accepted)),
       number(total(head.used)), element("td", { class: "wrap" }, reasons(head.rejected) || "–"),
+      element("td", { class: "wrap" }, reasons(head.passed_over) || "–"),
       element("td", { class: "wrap" }, reasons({ ...head.dropped, ...head.refused, ...head.missed }) || "–"),
     ]);
-    const heads = ["node", "shared", "not shared", "received", "verified", "used", "rejected by reason", "dropped or missed by reason"];
-    return table("Items by node", heads, rows, [0, 2, 6, 7]);
+    const heads = ["node", "shared", "not shared", "received", "verified", "used", "rejected by reason", "passed over by reason", "dropped or missed by reason"];
+    return table("Items by node", heads, rows, [0, 2, 6, 7, 8]);
   }
 
   accounts(nodes) {
     const { store, run } = this.context;
     const rows = nodes.flatMap(({ name, head }) => head.accounts.map((one) => [
       name, store.authorName(run, one.author), number(one.received), number(one.verified), number(one.used),
-      number(one.useful), reasons(one.rejected) || "–",
+      number(one.useful), number(one.passed_over), reasons(one.rejected) || "–",
     ]));
     if (!rows.length) return null;
     return [
       element("h2", {}, "Accounts: the worth of each author"),
-      table("Accounts", ["kept by", "author", "received", "verified", "used", "useful", "rejected"], rows.slice(0, 200), [0, 1, 6]),
+      table("Accounts", ["kept by", "author", "received", "verified", "used", "useful", "passed over", "rejected"], rows.slice(0, 200), [0, 1, 7]),
     ];
   }
 

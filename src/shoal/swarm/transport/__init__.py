@@ -12,9 +12,10 @@ from pathlib import Path
 from shoal.errors import ConfigError
 from shoal.swarm.transport.addresses import Address, parse_address
 from shoal.swarm.transport.base import Transport
+from shoal.swarm.transport.neighbours import MOST_LINKS, check_degree
 from shoal.swarm.transport.tls import TlsFiles
 
-__all__ = ["TlsFiles", "Transport", "check_transport", "node_address", "open_transport"]
+__all__ = ["MOST_LINKS", "TlsFiles", "Transport", "check_transport", "node_address", "open_transport"]
 
 
 def check_transport(
@@ -24,11 +25,16 @@ def check_transport(
     join: Sequence[str] = (),
     advertise: Sequence[str] = (),
     tls: TlsFiles | None = None,
+    degree: int | None = None,
 ) -> None:
     """Raises the ConfigError that `open_transport` would raise, without opening anything."""
     if tls is not None:
         tls.check()
+    if degree is not None:
+        check_degree(degree)
     if name == "nats":
+        if degree is not None:
+            raise ConfigError("degree: a NATS node has one link, to a server; leave it out")
         _nats_servers(listen, join)
     elif name == "zenoh":
         for text in (*listen, *join, *advertise):
@@ -49,16 +55,18 @@ def open_transport(
     tls: TlsFiles | None = None,
     runtime: Path | None = None,
     rng: random.Random | None = None,
+    degree: int | None = None,
 ) -> Transport:
     """Opens this node's access to a swarm over an engine, "zenoh" or "nats".
 
     Zenoh nodes without `listen` and `join` find each other on one machine, in the user's runtime folder or in
     `runtime`. Others can reach this node at `listen`, or at `advertise` where that differs (a public name, a
     forwarded port); `join` are addresses of some nodes, or of NATS servers. A node that only joins dials out
-    and needs no open port. With `tls`, every connection is mutual TLS and nothing else is accepted.
+    and needs no open port; others dial `degree` nodes, by default LINKS. With `tls`, every connection is
+    mutual TLS and nothing else is accepted.
     Raises ConfigError if something cannot work as given and PeerError if the engine cannot start.
     """
-    check_transport(name, listen=listen, join=join, advertise=advertise, tls=tls)
+    check_transport(name, listen=listen, join=join, advertise=advertise, tls=tls, degree=degree)
     if name == "nats":
         from shoal.swarm.transport.nats import NatsTransport
 
@@ -66,18 +74,19 @@ def open_transport(
         return NatsTransport(servers, swarm=swarm, name=node_id, tls=tls)
 
     from shoal.swarm.transport.local import LocalNeighbours
-    from shoal.swarm.transport.neighbours import Neighbours, NetworkNeighbours
+    from shoal.swarm.transport.neighbours import LINKS, Neighbours, NetworkNeighbours
     from shoal.swarm.transport.zenoh import ZenohTransport
 
     rng = rng or random.Random()
+    degree = LINKS if degree is None else degree
     neighbours: Neighbours
     if listen or join:
         listens, joins, advertised = (
             [node_address(text, tls) for text in texts] for texts in (listen, join, advertise)
         )
-        neighbours = NetworkNeighbours(listens, joins, advertised, rng)
+        neighbours = NetworkNeighbours(listens, joins, advertised, rng, degree)
     else:
-        neighbours = LocalNeighbours(swarm, node_id, rng, runtime)
+        neighbours = LocalNeighbours(swarm, node_id, rng, runtime, degree)
     return ZenohTransport(neighbours, swarm=swarm, rng=rng, tls=tls)
 
 

@@ -32,8 +32,16 @@ CLAIM_SECONDS = 3.0  # how long a node waits for a predecessor with the same nod
 class LocalNeighbours:
     """Neighbours among the nodes of this user on this machine."""
 
-    def __init__(self, swarm: str, node_id: str, rng: random.Random, runtime: Path | None = None) -> None:
+    def __init__(
+        self,
+        swarm: str,
+        node_id: str,
+        rng: random.Random,
+        runtime: Path | None = None,
+        degree: int = LINKS,
+    ) -> None:
         self._rng = rng
+        self._degree = degree
         self._folder = swarm_folder(swarm, runtime)
         self._name = short_hash(node_id)
         self._router = True
@@ -45,7 +53,8 @@ class LocalNeighbours:
             self._router = len(routers) < MOST_ROUTERS
             mode: Literal["router", "client"] = "router" if self._router else "client"
             os.pwrite(self._lock, mode.encode(), 0)
-        drawn = self._rng.sample(routers, min(len(routers), LINKS if self._router else CLIENT_ENDPOINTS))
+        most = self._degree if self._router else CLIENT_ENDPOINTS
+        drawn = self._rng.sample(routers, min(len(routers), most))
         listen = (self._endpoint(self._name),) if self._router else ()
         return Draw(mode, listen, tuple(self._endpoint(name) for name in drawn))
 

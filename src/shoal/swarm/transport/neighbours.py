@@ -18,7 +18,10 @@ from typing import Literal, Protocol
 from shoal.errors import ConfigError
 from shoal.swarm.transport.addresses import Address, parse_address
 
-LINKS = 4  # links that a router dials: if a third of the nodes die, the rest still reach each other
+LINKS = (
+    4  # links that a router dials by default: if a third of the nodes die, the rest still reach each other
+)
+MOST_LINKS = 32  # more than this only repeat messages, and link states take up the machine
 CLIENT_ENDPOINTS = 3  # endpoints of a client, which uses one of them at a time
 MOST_REMEMBERED = 256
 PORT_SECONDS = 3.0
@@ -34,6 +37,12 @@ class Draw:
     listen: tuple[str, ...]
     connect: tuple[str, ...]
     until: float | None = None
+
+
+def check_degree(degree: int) -> None:
+    """ConfigError unless a router can dial this many links."""
+    if not 1 <= degree <= MOST_LINKS:
+        raise ConfigError(f"degree {degree}: give the number of links that a node dials, 1 to {MOST_LINKS}")
 
 
 class Neighbours(Protocol):
@@ -68,17 +77,19 @@ class NetworkNeighbours:
         join: Sequence[Address],
         advertise: Sequence[Address],
         rng: random.Random,
+        degree: int = LINKS,
     ) -> None:
         if not listen and not join:
             raise ConfigError("a node on the network needs an address to listen on or one to join")
         self._rng = rng
+        self._degree = degree
         self._listen = tuple(_free(address) for address in listen)
         self._endpoints = tuple(str(address) for address in advertise or _reachable(self._listen, join))
         self._kinds = {address.scheme for address in (*listen, *join)}
         self._remembered: dict[str, None] = {}
         self._recent: list[str] = []
         self._lock = threading.Lock()
-        self._few = bool(listen) and 0 < len(join) < LINKS - 1
+        self._few = bool(listen) and 0 < len(join) < max(2, degree - 1)
         self._full_member_at: float | None = None
         self._joined = tuple(str(address) for address in join)
         self._remember(self._joined)
@@ -95,7 +106,7 @@ class NetworkNeighbours:
         recent = [place for place in self._recent if place in self._remembered]
         others = [place for place in self._remembered if place not in recent]
         mode: Literal["router", "client"] = "router" if self._listen else "client"
-        count = LINKS if mode == "router" else CLIENT_ENDPOINTS
+        count = self._degree if mode == "router" else CLIENT_ENDPOINTS
         # One link goes beyond those heard lately: after a cut they may all be on this side of it.
         drawn = self._rng.sample(recent, min(len(recent), count - 1 if others else count))
         drawn += self._rng.sample(others, min(len(others), count - len(drawn)))
