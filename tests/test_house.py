@@ -34,7 +34,8 @@ ARROWS: dict[str, set[str]] = {
     "evolve": {"node", "models", "policy", "confine", "corewar", "runs", "swarm"},
     "train": {"node", "models", "policy", "tasks", "runs", "swarm"},
     "lab": {
-        "applications", "evolve", "train", "sim", "node", "models", "policy", "tasks", "runs", "swarm",
+        "applications", "evolve", "train", "sim", "node", "models", "policy", "presets", "tasks", "runs",
+        "swarm",
     },
     "report": {"applications", "runs", "corewar"},
     "dashboard": {"applications", "runs", "corewar"},

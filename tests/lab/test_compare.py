@@ -74,6 +74,18 @@ def test_other_held_out_programs_make_another_experiment(tmp_path: Path) -> None
     assert plan_comparison(settings, 1).common != before
 
 
+def test_the_plan_has_the_content_of_the_files_that_are_given(tmp_path: Path) -> None:
+    """So that all arms have the same opponents whatever becomes of the files, and a report reads none."""
+    (tmp_path / "mine.red").write_text("mov 0, 1\njmp -1\n")
+    given = msgspec.structs.replace(SETTINGS, opponents=(str(tmp_path / "mine.red"),))
+    plan = plan_comparison(given, 1, ["solo"])
+    (tmp_path / "mine.red").unlink()
+    with Experiment.begin(tmp_path / "e", plan) as experiment:
+        results = findings(experiment)
+    assert results.beside is not None
+    assert any("mine" in line for line in results.beside.departures), results.beside.departures
+
+
 def test_findings_tell_what_the_numbers_allow(tmp_path: Path) -> None:
     results = findings(comparison(tmp_path / "e"))
     assert [group.name for group in results.groups] == [

@@ -5,10 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given, strategies as st
 
 from shoal.runs.training import Right, TrainNote
 from shoal.train.crew import run
-from shoal.train.summary import NodeHistory, costs, largest_fall, oscillation, smoothed, spreading, summarise
+from shoal.train.summary import (
+    NodeHistory,
+    costs,
+    largest_fall,
+    oscillation,
+    smoothed,
+    spreading,
+    summarise,
+    swings,
+    window_of,
+)
 from tests.train.small import small
 
 
@@ -67,6 +78,38 @@ def test_falls_and_swings() -> None:
     assert oscillation([0.0, 1.0]) is None
     calm, wild = [0.5] * 40, [float(place // 10 % 2) for place in range(40)]
     assert oscillation(wild) > oscillation(calm)  # type: ignore[operator]
+
+
+def test_a_swing_is_a_fall_that_was_made_good() -> None:
+    def held(*levels: float) -> list[float]:
+        """Each level for twenty steps: the mean of five arrives at it."""
+        return [level for level in levels for _ in range(20)]
+
+    assert swings(held(0.1, 0.4, 0.2, 0.4)) == [pytest.approx(0.2)]
+    assert swings(held(0.1, 0.4, 0.2, 0.31)) == [pytest.approx(0.2)], "half of it was regained"
+    assert swings(held(0.1, 0.4, 0.2, 0.29)) == [], "forgotten and not learnt again"
+    assert swings(held(0.1, 0.4, 0.2)) == []
+    assert swings(held(0.4, 0.31, 0.4)) == [], "less than a quarter of the peak"
+    assert swings(held(0.02, 0.011, 0.02)) == [], "less than a hundredth: noise near zero"
+    assert swings(held(0.4, 0.2, 0.4, 0.1, 0.5)) == [pytest.approx(0.2), pytest.approx(0.3)]
+    assert swings([one / 100 for one in range(100)]) == []
+    assert swings([]) == swings([0.5]) == swings([0.9, 0.0, 0.9]) == []
+
+
+def test_a_single_step_is_no_swing() -> None:
+    """What is smoothed falls by a fifth of what one step of five fell."""
+    values = [0.5] * 40 + [0.0] + [0.5] * 40
+    assert swings(values) == []
+    assert window_of(len(values)) == 5
+    assert window_of(2000) == 100
+
+
+@given(st.lists(st.floats(0, 1), max_size=120))
+def test_swings_are_falls_of_what_was_reached(values: list[float]) -> None:
+    found = swings(values)
+    assert all(0.01 < one <= 1 for one in found)
+    assert len(found) <= len(values) // 2
+    assert swings(sorted(values)) == []
 
 
 def test_what_a_level_cost() -> None:

@@ -84,7 +84,8 @@ def compare(
     solo = solo_calls_per_round
     if solo is None and paper:
         solo = published_solo_calls(settings)
-    plan = plan_comparison(settings, seeds, FAMILIES if arms is None else options.names(arms), solo)
+    families = FAMILIES if arms is None else options.names(arms)
+    plan = plan_comparison(settings, seeds, families, solo, tell=note)
     options.tell_departures(published, settings)
     if paper and solo != PUBLISHED_CALLS["solo"]:
         now = (

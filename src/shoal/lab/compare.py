@@ -5,6 +5,7 @@ runs, and say how many runs are missing."""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -14,12 +15,14 @@ from typing import Any
 import msgspec
 
 from shoal.errors import ConfigError
-from shoal.evolve.common import read_programs
+from shoal.evolve.common import STARTERS, read_programs
 from shoal.evolve.settings import EvolveSettings
 from shoal.lab.experiment import Arm, Experiment, Plan
+from shoal.lab.search_tables import beside_dei, dei_curves
 from shoal.lab.tables import (
     BySeed,
     Comparison,
+    Finished,
     Measure,
     Summaries,
     best_of,
@@ -55,9 +58,11 @@ def plan_comparison(
     seeds: int,
     families: Sequence[str] = FAMILIES,
     solo_calls_per_round: int | None = None,
+    tell: Callable[[str], object] = lambda line: None,
 ) -> Plan:
     """The arms of these families with `seeds` seeds from the settings' own on. The node of a solo arm has
-    `solo_calls_per_round`, by default as many calls as all nodes of another arm together."""
+    `solo_calls_per_round`, by default as many calls as all nodes of another arm together. The plan has the
+    content of files that the settings name; `tell` hears of those that are left out."""
     unknown = [family for family in families if family not in FAMILIES]
     if unknown:
         raise ConfigError(f"no arm is called {unknown[0]!r}: there are {', '.join(FAMILIES)}")
@@ -67,6 +72,7 @@ def plan_comparison(
             "a comparison needs two or more different models: --models builtin:bomber,builtin:replicator"
         )
     settings.check()
+    settings = settings.pinned(settings.open_domain(), tell)
     nodes = len(settings.models)
     arms: list[Arm] = []
 
@@ -124,16 +130,30 @@ HEADLINES = ("coverage_common", "qd_score_common", "best_common", "generality", 
 
 
 def findings(experiment: Experiment) -> Results:
-    runs = read_finished(experiment, SearchSummary, MEASURES)
+    runs = _named(read_finished(experiment, SearchSummary, MEASURES))
     baselines = _baselines(runs.arms, runs.metrics)
+    charts, curves = dei_curves(experiment.plan, runs.summaries)
     return runs.results(
         _comparisons(runs.arms, baselines),
-        _charts(),
-        _curves(runs.arms, runs.summaries),
+        [*_charts(), *charts],
+        [*_curves(runs.arms, runs.summaries), *curves],
         groups=[group for group, _ in baselines],
         maps=_maps(runs.arms, runs.summaries),
         best=_best(runs.arms, runs.summaries),
+        beside=beside_dei(experiment.plan, runs.summaries),
     )
+
+
+def _named(runs: Finished[SearchSummary]) -> Finished[SearchSummary]:
+    """The same, where the column of generality says that the programs were starters, if they were."""
+    met = {run.held_out.name for one in runs.summaries.values() for run in one.values() if run.held_out}
+    if met != {STARTERS}:
+        return runs
+    metrics = [
+        msgspec.structs.replace(one, title=f"{one.title} (starters)") if one.name == "generality" else one
+        for one in runs.metrics
+    ]
+    return dataclasses.replace(runs, metrics=metrics)
 
 
 def _family(arms: Sequence[ArmResults], family: str) -> list[ArmResults]:

@@ -14,6 +14,7 @@ import msgspec
 
 from shoal.errors import ConfigError
 from shoal.lab.experiment import Arm, Experiment, Plan
+from shoal.lab.sweep_tables import beside_sapo, sapo_charts, sapo_curves, trained
 from shoal.lab.tables import (
     Comparison,
     Measure,
@@ -31,7 +32,7 @@ from shoal.runs.results import ArmResults, Chart, Curve, Metric, Results
 from shoal.runs.training import TrainNodeSummary, TrainSummary
 from shoal.tasks.registry import canonical_name
 from shoal.train.settings import NOT_TRAINED, Nodes, TrainSettings
-from shoal.train.summary import LEVELS, smoothed
+from shoal.train.summary import LEVELS, smoothed, window_of
 
 MIXES = ("8/0", "6/2", "4/4", "2/6")
 CONTROLS: dict[str, str] = {
@@ -226,9 +227,16 @@ SUMS = ("cumulative",)
 
 def sweep_findings(experiment: Experiment) -> Results:
     plan, runs = experiment.plan, read_finished(experiment, TrainSummary, MEASURES)
-    curves = _curves(plan, runs.summaries)
+    curves = [*_curves(plan, runs.summaries), *sapo_curves(plan, runs.summaries)]
     more: dict[str, Any] = {"groups": [], "maps": [], "best": None, "application": "train"}
-    return runs.results(_comparisons(plan, runs.arms, runs.metrics), _charts(), curves, **more)
+    beside = beside_sapo(plan, runs.summaries)
+    return runs.results(
+        _comparisons(plan, runs.arms, runs.metrics),
+        [*_charts(), *sapo_charts()],
+        curves,
+        beside=beside,
+        **more,
+    )
 
 
 def _comparisons(plan: Plan, arms: Sequence[ArmResults], metrics: Sequence[Metric]) -> Iterator[Comparison]:
@@ -298,14 +306,6 @@ def _curves(plan: Plan, summaries: Summaries[TrainSummary]) -> list[Curve]:
                 if drawn is not None and (kind != "batch" or part == "mixes"):
                     found.append(drawn)
     return found
-
-
-SMOOTHED_SHARE, LEAST_SMOOTHED = 20, 5
-"""Local and batch rewards are drawn as moving means over a twentieth of the steps, at least five."""
-
-
-def trained(summary: TrainSummary) -> list[TrainNodeSummary]:
-    return [node for node in summary.nodes if node.trains]
 
 
 def _percent(value: float | None) -> float | None:
@@ -437,6 +437,5 @@ def held_out_by_completions(summary: TrainSummary, group: int) -> Points:
 
 
 def _smooth(points: Points) -> Points:
-    window = max(LEAST_SMOOTHED, len(points) // SMOOTHED_SHARE)
-    values = smoothed([value for _, value in points], window)
+    values = smoothed([value for _, value in points], window_of(len(points)))
     return [(step, value) for (step, _), value in zip(points, values, strict=True)]

@@ -3,6 +3,7 @@ does not have is absent, and a row is made of the seeds that all of its parts ha
 
 from __future__ import annotations
 
+import statistics
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import msgspec
 
 from shoal.lab.experiment import Experiment, Plan
 from shoal.lab.statistics import FEWEST_RUNS, estimate, paired_difference, superiority, verdict
+from shoal.runs.papers import Spread
 from shoal.runs.results import (
     ArmResults,
     Chart,
@@ -36,6 +38,15 @@ def values_of(arm: ArmResults, metric: str) -> BySeed:
 
 def estimates_of(values: Mapping[str, BySeed]) -> dict[str, Estimate]:
     return {metric: estimate(list(seeds.values())) for metric, seeds in values.items() if seeds}
+
+
+def spread(values: Iterable[float]) -> Spread | None:
+    """Mean and deviation as papers print them; None without a value."""
+    found = list(values)
+    if not found:
+        return None
+    deviation = statistics.stdev(found) if len(found) > 1 else None
+    return Spread(statistics.fmean(found), deviation, len(found))
 
 
 def mean_of(rows: Sequence[BySeed]) -> BySeed:

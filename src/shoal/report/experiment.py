@@ -19,6 +19,7 @@ from shoal.report.page import (
     program,
     section,
 )
+from shoal.report.papers import inert, paper_markdown, paper_section
 from shoal.report.plots import (
     arms_figure,
     chart_figure,
@@ -61,10 +62,12 @@ def experiment_page(results: Results) -> str:
     ours = results.differences[0].ours if results.differences and not is_sweep else ""
     groups = [] if is_sweep else results.groups
     lines = [line[:1].upper() + line[1:] for line in results.sentences]
-    series = {title: index for index, title in enumerate(dict.fromkeys(one.title for one in results.curves))}
+    charts = {chart.name: chart for chart in results.charts if not chart.beside_paper}
+    drawn = [one for one in results.curves if one.chart in charts]
+    series = {title: index for index, title in enumerate(dict.fromkeys(one.title for one in drawn))}
     curves = [
-        chart_figure(chart, [one for one in results.curves if one.chart == chart.name], series)
-        for chart in results.charts
+        chart_figure(chart, [one for one in drawn if one.chart == chart.name], series)
+        for chart in charts.values()
     ]
     differences = [differences_figure(metric, results.differences) for metric in compared]
     chosen = (compared or outcomes) if is_sweep else outcomes
@@ -102,6 +105,7 @@ def experiment_page(results: Results) -> str:
                 note(_BEST) if groups else None,
             ),
             *(reversed(plots) if is_sweep else plots),
+            paper_section(results),
             _archives(results.maps) if results.maps else None,
             _best(results.best) if results.best is not None else None,
             section("Effort", _arms(efforts, results.arms)),
@@ -284,8 +288,8 @@ def _how_it_was_made(results: Results) -> Markup:
 
 def markdown(results: Results) -> str:
     """Title, sentences and tables for pasting. Text from outside is kept from being Markdown or HTML."""
-    lines = [f"# {_inert(results.title)}", ""]
-    lines += [f"- {_inert(sentence)}" for sentence in results.sentences]
+    lines = [f"# {inert(results.title)}", ""]
+    lines += [f"- {inert(sentence)}" for sentence in results.sentences]
     if results.missing:
         lines += [f"- {_missing(results.missing)}."]
     for kind in ("outcome", "effort"):
@@ -298,8 +302,10 @@ def markdown(results: Results) -> str:
             runs = str(len(one.runs)) if isinstance(one, ArmResults) else ""
             found = [(one.estimates.get(metric.name), metric.digits) for metric in metrics]
             cells = " | ".join("–" if of is None else of.shown(digits) for of, digits in found)
-            lines.append(f"| {_inert(one.title)} | {runs} | {cells} |")
+            lines.append(f"| {inert(one.title)} | {runs} | {cells} |")
     lines += ["", f"Means and 95 % bootstrap intervals over seeds {_seeds(results.seeds)}."]
+    if results.beside is not None:
+        lines += ["", *paper_markdown(results)]
     return "\n".join(lines) + "\n"
 
 
@@ -311,8 +317,3 @@ def _seeds(seeds: Sequence[int]) -> str:
     if len(seeds) > 1 and list(seeds) == list(range(seeds[0], seeds[0] + len(seeds))):
         return f"{seeds[0]} to {seeds[-1]}"
     return ", ".join(map(str, seeds))
-
-
-def _inert(text: str) -> str:
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return "".join(f"\\{c}" if c in "\\`*[]<>|#" else c for c in line)

@@ -41,15 +41,18 @@ class Scale:
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
 
-def ticks(values: Iterable[float], most: int = 6) -> list[float]:
-    """About `most` round numbers, evenly spaced, from below the least value to above the greatest."""
+def ticks(values: Iterable[float], most: int = 6, *, whole: bool = False) -> list[float]:
+    """About `most` round numbers, evenly spaced, from below the least value to above the greatest; whole ones
+    if asked for."""
     found = list(values) or [0.0, 1.0]
     low, high = min(found), max(found)
     if high - low <= 1e-9 * max(abs(low), abs(high), 1e-6):
         low, high = low - (abs(low) * 0.1 or 1), high + (abs(high) * 0.1 or 1)
     rough = (high - low) / max(1, most - 1)
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next((factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough), 10 * power)
+    factors = (1, 2, 5, 10) if whole else (1, 2, 2.5, 5, 10)
+    step = next((factor * power for factor in factors if factor * power >= rough), 10 * power)
+    step = max(1.0, step) if whole else step
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [float(f"{count * step:.12g}") for count in range(first, last + 1)]
 
@@ -97,10 +100,13 @@ def _legend(entries: Sequence[tuple[str, int]], *, letters: bool = False) -> Mar
 # Curves
 
 
-def chart_figure(chart: Chart, curves: Sequence[Curve], series: Mapping[str, int]) -> Markup:
-    """Lines with the bands of their intervals, and a legend. `series` numbers the lines."""
+def chart_figure(
+    chart: Chart, curves: Sequence[Curve], series: Mapping[str, int], *, source: str = ""
+) -> Markup:
+    """Lines with their bands, and a legend. `series` numbers the lines, `source` stands below the heading."""
     levels = ticks(value for one in curves for value in (*one.value, *one.low, *one.high))
-    marks = ticks((x for one in curves for x in one.x), most=5)
+    places = [x for one in curves for x in one.x]
+    marks = ticks(places, most=5, whole=all(x.is_integer() for x in places))
     left, right, floor = CURVES_LEFT, WIDTH - RIGHT, CURVES_HEIGHT - CURVES_BOTTOM
     across = Scale(marks[0], marks[-1], left, right)
     upward = Scale(levels[0], levels[-1], floor, CURVES_TOP)
@@ -128,9 +134,16 @@ def chart_figure(chart: Chart, curves: Sequence[Curve], series: Mapping[str, int
         index, line = series[one.title], " ".join(points(one.x, one.value))
         look = {"stroke_dasharray": _dashes(index), "style": f"stroke:{_colour(index)}"}
         parts.append(element("polyline", points=line, class_="curve", **look))
-    names = [(f"{one.title}: {number(one.value[-1], 1)} at the end", series[one.title]) for one in curves]
+        if len(one.x) == 1:  # a line of one point would not be seen
+            x, y = across(one.x[0]), upward(one.value[0])
+            parts.append(element("circle", cx=x, cy=y, r=3.5, style=f"fill:{_colour(index)}"))
+    names = [
+        (f"{one.title}: {number(one.value[-1], chart.digits)} at the end", series[one.title])
+        for one in curves
+    ]
     title = f"{chart.title}: {chart.y_title} by {chart.x_title}"
-    return _figure(f"{chart.title} ({chart.y_title})", parts, CURVES_HEIGHT, title, _legend(names))
+    below = [element("p", source, class_="source")] if source else []
+    return _figure(f"{chart.title} ({chart.y_title})", parts, CURVES_HEIGHT, title, _legend(names), *below)
 
 
 # Dots with whiskers: one row per arm or per difference, its name above, its numbers to the right.

@@ -7,8 +7,6 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
-from shoal.runs.foreign import visible
-
 Attribute = str | float | int | None
 VOID = {"br", "circle", "col", "hr", "line", "meta", "path", "polygon", "polyline", "rect"}
 
@@ -22,7 +20,7 @@ class Markup(str):
 def element(name: str, /, *children: Markup | str, **attributes: Attribute) -> Markup:
     """`element("p", "a < b", class_="note")`. Underscores become dashes; None leaves an attribute out."""
     shown = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{html.escape(visible(_plain(value)))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{html.escape(_plain(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
@@ -55,14 +53,21 @@ def joined(parts: Iterable[Markup | str], between: str = "") -> Markup:
 
 
 def escaped(text: str) -> Markup:
-    """Text as it is to be read, every character of it visible."""
-    return Markup(html.escape(visible(text)))
+    """Text as it is to be read: control characters, which a page cannot show, become a dot."""
+    shown = "".join("·" if (ord(c) < 0x20 and c not in "\n\t") or 0x7F <= ord(c) < 0xA0 else c for c in text)
+    return Markup(html.escape(shown.encode("utf-8", "replace").decode()))
 
 
 def number(value: float, digits: int | None = None) -> str:
     """With the given digits after the point, or as many as it needs; a real minus sign, but not for 0."""
     shown = f"{value:z,.{digits}f}" if digits is not None else f"{value:z,.10g}"
     return shown.replace("-", "−")
+
+
+def with_sign(value: float, digits: int) -> str:
+    """A difference: with a plus sign where it is more, and none where it rounds to 0."""
+    text = number(value, digits)
+    return f"+{text}" if value > 0 and text.strip("0.") else text
 
 
 def _plain(value: str | float | int | None) -> str:

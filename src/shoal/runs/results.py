@@ -10,7 +10,8 @@ import msgspec
 
 from shoal.errors import RunError
 from shoal.files import write_whole
-from shoal.runs.markup import element, number, table
+from shoal.runs.markup import element, number, table, with_sign
+from shoal.runs.papers import BesidePaper
 from shoal.runs.search import Axis, Contest, Placed
 from shoal.runs.tables import MOST_ROWS, data_frame
 
@@ -33,9 +34,7 @@ class Estimate(msgspec.Struct, frozen=True):
 
     def shown(self, digits: int, *, signed: bool = False) -> str:
         """ "1.5 [0.2, 2.8]", or "+1.5 [0.2, 2.8]" for a difference; an interval without width is left out."""
-        text = number(self.value, digits)
-        if signed and self.value > 0 and text.strip("0."):
-            text = f"+{text}"
+        text = with_sign(self.value, digits) if signed else number(self.value, digits)
         if self.low is None or self.high is None or (self.low == self.high and not signed):
             return text
         return f"{text} [{number(self.low, digits)}, {number(self.high, digits)}]"
@@ -113,13 +112,19 @@ class Curve(msgspec.Struct, frozen=True):
     high: list[float]
 
 
-class Chart(msgspec.Struct, frozen=True):
-    """The frame of the curves with its name."""
+class Chart(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The frame of the curves with its name. One that stands `beside_paper` names the `source`, the paper's
+    figure, or "" where the paper has none; `told` says what lines and bands are. `digits` are those of the
+    values in its legend."""
 
     name: str
     title: str
     x_title: str
     y_title: str
+    beside_paper: bool = False
+    source: str = ""
+    told: str = ""
+    digits: int = 1
 
 
 class ArchiveMap(msgspec.Struct, frozen=True):
@@ -166,7 +171,7 @@ class Made(msgspec.Struct, frozen=True):
 
 
 class Results(msgspec.Struct, frozen=True):
-    """The runs were searches ("evolve") or training swarms ("train")."""
+    """The runs were searches ("evolve") or training swarms ("train"). Results of 0.1 have no `beside`."""
 
     title: str
     seeds: list[int]
@@ -184,6 +189,7 @@ class Results(msgspec.Struct, frozen=True):
     missing: int
     made: Made
     application: Literal["evolve", "train"] = "evolve"
+    beside: BesidePaper | None = None
     format: str = FORMAT
     version: int = VERSION
 

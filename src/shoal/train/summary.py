@@ -23,6 +23,7 @@ RECENT = 10
 """Steps whose mean is a node's present local reward."""
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 """Held-out rewards whose cost is told."""
+SWING, LEAST_SWING = 0.25, 0.01
 
 
 @dataclass
@@ -145,8 +146,33 @@ def oscillation(values: Sequence[float]) -> float | None:
     """None below ten steps."""
     if len(values) < 10:
         return None
-    curve = smoothed(values, max(5, len(values) // 20))
+    curve = smoothed(values, window_of(len(values)))
     return statistics.pstdev(curve[len(curve) // 2 :])
+
+
+def swings(values: Sequence[float]) -> list[float]:
+    """Learnt, forgotten and learnt again: the falls of the smoothed curve, each by more than `SWING` of the
+    peak before it and by more than `LEAST_SWING`, of which at least half was regained. The first values,
+    which smooth over fewer, do not count."""
+    window = window_of(len(values))
+    curve = smoothed(values, window)[window - 1 :]
+    found: list[float] = []
+    peak, trough = curve[0] if curve else 0.0, None
+    for value in curve:
+        if trough is None:
+            peak = max(peak, value)
+            trough = value if peak - value > max(SWING * peak, LEAST_SWING) else None
+        elif value < trough:
+            trough = value
+        elif value >= (peak + trough) / 2:
+            found.append(peak - trough)
+            peak, trough = value, None
+    return found
+
+
+def window_of(steps: int) -> int:
+    """The steps of a moving mean: a twentieth of all, at least five. At the paper's 2,000 that is its 100."""
+    return max(5, steps // 20)
 
 
 def largest_fall(values: Sequence[float]) -> float | None:
