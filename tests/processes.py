@@ -10,9 +10,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
+from shoal.runs import Follower
 from shoal.runs.journal import read
 
 PATIENCE = 90.0
@@ -43,6 +46,22 @@ def shoal(started: list[subprocess.Popen[str]], *arguments: object) -> subproces
     )
     started.append(process)
     return process
+
+
+class Watched:
+    """A journal that is being written: the payloads of some kinds of its records so far, each read once, as plain
+    values, so that nothing is seen but what stands there."""
+
+    def __init__(self, journal: Path, *kinds: str) -> None:
+        self.path = journal
+        self._follower = Follower(journal)
+        self._found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
+
+    def contents(self, kind: str) -> list[dict[str, Any]]:
+        for record in self._follower.poll():
+            if record.kind in self._found:
+                self._found[record.kind].append(msgspec.json.decode(record.payload))
+        return self._found[kind]
 
 
 def children_of(parent: int) -> list[int]:

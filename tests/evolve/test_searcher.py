@@ -126,6 +126,25 @@ def test_every_round_gets_its_share_of_the_calls(tmp_path: Path) -> None:
     assert by_round == [16, 17, 17]
 
 
+@pytest.mark.parametrize("look_ahead", [1, 4])
+def test_calls_per_round_are_those_of_each_node_in_each_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, look_ahead: int
+) -> None:
+    """Whatever fails: the first of a round may cost several calls."""
+    open_model = asking.Asker._open_model
+    monkeypatch.setattr(asking.Asker, "_open_model", lambda asker: Unreliable(open_model(asker)))  # type: ignore[arg-type]
+    settings = small(
+        models=("builtin:bomber", "builtin:random"), calls=None, calls_per_round=7, look_ahead=look_ahead,
+        repair=True, give_up_after=100,
+    )  # fmt: skip
+    assert settings.calls == 7 * 2 * 3
+    for node in found(tmp_path / "run", settings):
+        spent: dict[int, int] = {}
+        for event in node.events:
+            spent[event.note.round] = event.calls
+        assert spent == {0: 7, 1: 14, 2: 21}
+
+
 def test_a_limit_of_tokens_is_kept_and_the_rounds_still_end(tmp_path: Path) -> None:
     """A call may need ten thousand tokens and uses about fifteen hundred."""
     settings = small(

@@ -192,7 +192,10 @@ class Peer:
 
 
 # Champions
-def warrior(number: int) -> str:
+DOMAIN, MODEL = "corewar", "another program"
+
+
+def program(number: int) -> str:
     """A bomber whose step is another one each time."""
     step = 4 * (number % 500 + 1) + 1
     return f"bomb add.ab #{step}, target\ntarget mov.i 2, {step}\n jmp bomb\n dat #0, #0\n"
@@ -208,7 +211,7 @@ def rollout_group(author: str, epoch: int, counter: int) -> list[Any]:
     first, second = rng.randint(0, 9), rng.randint(0, 9)
     texts = [str(first + second), f"<answer>{first + second}</answer>", str(first + second + 1), "none"]
     completions = [[text, True, []] for text in texts]
-    return [["sums", "1", "{}", counter], f"{first}+{second}=", completions, "another program"]
+    return [["sums", "1", "{}", counter], f"{first}+{second}=", completions, MODEL]
 
 
 def main() -> None:
@@ -233,7 +236,7 @@ def main() -> None:
             share_at = now + (2.0 if given.items == "champion" else 0.4)
             count = peer.done["withheld"] + peer.done["published"]
             if given.items == "champion":
-                peer.share("latest/0", "champion", ["corewar", warrior(count), count, "another program", 1.0])
+                peer.share("latest/0", "champion", [DOMAIN, program(count), count, MODEL, 1.0])
             else:
                 peer.share("log/0", "rollouts", rollout_group(peer.id, peer.epoch, count))
         peer.take_in()

@@ -14,14 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from shoal.runs import to_toml
-from shoal.runs.journal import read
 from shoal.swarm import Identity
 from tests.evolve.small import small as small_search
-from tests.processes import PATIENCE, shoal, started, wait_until
+from tests.processes import PATIENCE, Watched, shoal, started, wait_until
 from tests.train.small import small as small_training
 
 pytestmark = pytest.mark.timeout(280)
@@ -78,39 +76,33 @@ def end(peer: subprocess.Popen[str], run: subprocess.Popen[str]) -> dict[str, An
     return last
 
 
-def contents(journal: Path, kind: str) -> list[dict[str, Any]]:
-    """The records of one kind, as plain values: what stands in the journal, and no more."""
-    found = read(journal) if journal.exists() else ()
-    return [msgspec.json.decode(record.payload) for record in found if record.kind == kind]
+def arrived(journal: Watched, author: str) -> list[int]:
+    return [one["seq"] for one in journal.contents("arrived") if one["author"] == author]
 
 
-def arrived(journal: Path, author: str) -> list[int]:
-    return [one["seq"] for one in contents(journal, "arrived") if one["author"] == author]
+def verdicts(journal: Watched, author: str) -> Counter[bool]:
+    return Counter(one["accepted"] for one in journal.contents("verdict") if one["author"] == author)
 
 
-def verdicts(journal: Path, author: str) -> Counter[bool]:
-    return Counter(one["accepted"] for one in contents(journal, "verdict") if one["author"] == author)
-
-
-def both(journals: list[Path], condition: Callable[[Path], object]) -> Callable[[], bool]:
+def both(journals: list[Watched], condition: Callable[[Watched], object]) -> Callable[[], bool]:
     return lambda: all(condition(journal) for journal in journals)
 
 
 def joined_run(
     started: list[subprocess.Popen[str]], folder: Path, verb: str, settings: Any, *arguments: object
-) -> tuple[subprocess.Popen[str], int, list[Path]]:
+) -> tuple[subprocess.Popen[str], int, list[Watched]]:
     """A run of two nodes that others can join, its port, and its journals."""
     port, config = free_port(), folder / "config.toml"
     config.write_text(to_toml(settings))
     run = shoal(
         started, verb, config, "--out", folder / "run", "--listen", f"tcp/127.0.0.1:{port}", *arguments
     )
-    names = settings.node_names()
-    return run, port, [folder / "run" / "nodes" / name / "journal.jsonl" for name in names]
+    paths = [folder / "run" / "nodes" / name / "journal.jsonl" for name in settings.node_names()]
+    return run, port, [Watched(path, "asked", "arrived", "verdict", "note") for path in paths]
 
 
-def members(journals: list[Path]) -> set[str]:
-    return {Identity.load(journal.with_name("identity.key")).node_id for journal in journals}
+def members(journals: list[Watched]) -> set[str]:
+    return {Identity.load(journal.path.with_name("identity.key")).node_id for journal in journals}
 
 
 def test_its_champions_are_used_in_a_search(tmp_path: Path, started: list[subprocess.Popen[str]]) -> None:
@@ -123,14 +115,14 @@ def test_its_champions_are_used_in_a_search(tmp_path: Path, started: list[subpro
     )
     peer, author = join(started, port, "--items", "champion", "--swarm", "herring", "--secret", "open sesame")
 
-    def used(journal: Path) -> bool:
+    def used(journal: Watched) -> bool:
         """A program of the peer was evaluated here, and later ones had to face it as an opponent."""
         accepted = {
             one["evidence"]["digest"]
-            for one in contents(journal, "verdict")
+            for one in journal.contents("verdict")
             if one["author"] == author and one["accepted"]
         }
-        rounds = [one["request"] for one in contents(journal, "asked") if one["request"]["type"] == "open"]
+        rounds = [one["request"] for one in journal.contents("asked") if one["request"]["type"] == "open"]
         visitors = {
             one["program"]["digest"]
             for opened in rounds
@@ -164,13 +156,14 @@ def test_its_rollout_groups_are_used_in_training(
     run, port, journals = joined_run(started, tmp_path, "train", settings)
     peer, author = join(started, port, "--items", "rollouts")
 
-    def used(journal: Path) -> bool:
-        steps = [note["note"].get("used_authors", ()) for note in contents(journal, "note")]
+    def used(journal: Watched) -> bool:
+        steps = [note["note"].get("used_authors", ()) for note in journal.contents("note")]
         return sum(author in authors for authors in steps) >= 5
 
     wait_until(both(journals, used), "groups of the other peer among those trained on")
     # The first was never published, so it was asked for; the log is whole from there on.
-    assert all({1, 2, 3, 4} <= set(arrived(journal, author)) for journal in journals)
+    first = {1, 2, 3, 4}
+    wait_until(both(journals, lambda journal: first <= set(arrived(journal, author))), "its first groups")
     assert all(verdicts(journal, author)[False] == 0 for journal in journals)
     assert all(verdicts(journal, author)[True] >= 5 for journal in journals)
     last = end(peer, run)

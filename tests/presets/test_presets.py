@@ -235,6 +235,14 @@ def test_file_and_options_come_on_top_and_are_told(shoal: Shoal, tmp_path: Path)
     ]
 
 
+def test_prompts_that_are_given_are_not_called_missing(shoal: Shoal, tmp_path: Path) -> None:
+    for part in ("system", "new", "mutate"):
+        (tmp_path / f"{part}_prompt_0.txt").write_text("Write a warrior.")
+    done = shoal("evolve", "--paper", "--set", f"prompts='{tmp_path}'", "--dry-run")
+    assert (done.code, done.err) == (0, "")
+    assert sorted(resolved(done.out)["prompts"]) == ["mutate", "new", "system"]
+
+
 def test_a_total_takes_the_place_of_calls_per_round(shoal: Shoal, tmp_path: Path) -> None:
     done = shoal("evolve", "--paper", "--calls", 400, "--dry-run")
     assert done.err.splitlines() == [PROMPTS, "calls = 400 (published: calls_per_round = 62)"]

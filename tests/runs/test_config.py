@@ -1,7 +1,7 @@
 import datetime
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 import pytest
@@ -124,6 +124,55 @@ def test_the_resolved_config_reads_back_as_itself() -> None:
     assert parse(Run, to_toml(config)) == config
     assert parse(Run, to_toml(Run())) == Run()
     assert "[swarm]\nnodes = 4" in to_toml(Run())
+
+
+class Choice(msgspec.Struct, frozen=True):
+    alternatives: ClassVar = (("total", "each"),)
+
+    application: Literal["choose"] = "choose"
+    total: int | None = None
+    each: int | None = None
+    names: tuple[str, ...] = ()
+    options: dict[str, Any] = {}
+
+
+def test_a_table_may_stand_under_file_and_overrides(tmp_path: Path) -> None:
+    under = {"names": ["a", "b"], "options": {"deep": {"x": 1, "y": 2}, "z": 3}}
+    path = tmp_path / "choice.toml"
+    path.write_text('names = ["c"]\n[options.deep]\nx = 10\n')
+    found = load(Choice, path, ["options.z=30"], under=under)
+    assert found.names == ("c",), "a list takes the place of the one below"
+    assert found.options == {"deep": {"x": 10, "y": 2}, "z": 30}, "tables are joined"
+    assert parse(Choice, "", ["names.1=d"], under=under).names == ("a", "d")
+    assert under == {"names": ["a", "b"], "options": {"deep": {"x": 1, "y": 2}, "z": 3}}, "it is not changed"
+    with pytest.raises(ConfigError, match="Did you mean names"):
+        parse(Choice, "nmaes = []", under=under)
+
+
+@pytest.mark.parametrize(
+    ("under", "text", "overrides", "total", "each"),
+    [
+        ({"each": 2}, "", [], None, 2),
+        ({"each": 2}, "total = 3", [], 3, None),
+        ({"each": 2}, "", ["total=3"], 3, None),
+        ({"each": 2}, "total = 3", ["each=4"], None, 4),
+        ({"each": 2}, "total = 3\neach = 4", [], 3, 4),
+        ({}, "total = 3", ["each=4"], None, 4),
+        ({}, "", ["total=3", "each=4"], 3, 4),
+    ],
+)
+def test_what_is_said_later_in_another_way_takes_the_place_of_what_was_said(
+    under: dict[str, Any], text: str, overrides: list[str], total: int | None, each: int | None
+) -> None:
+    found = parse(Choice, text, overrides, under=under)
+    assert (found.total, found.each) == (total, each)
+
+
+def test_the_settings_of_another_application_are_called_so() -> None:
+    with pytest.raises(
+        ConfigError, match="mine: application: these are settings of 'train', not of 'choose'"
+    ):
+        parse(Choice, 'application = "train"\nnodes = 3', source="mine")
 
 
 plain = (

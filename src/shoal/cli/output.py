@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import Problem
+from shoal.runs.foreign import STACKED, UNSEEN
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -27,9 +28,10 @@ LONGEST_COMMAND = 4000
 
 
 def clean(text: str, most: int = LONGEST_NAME) -> str:
-    """One line of printable characters, at most `most` of them, without terminal escape sequences."""
+    """One line of characters that can be seen, at most `most` of them, without terminal escape sequences."""
     text = _ESCAPE_SEQUENCE.sub("", text)
-    text = "".join(c if c.isprintable() else " " if c.isspace() else "" for c in text).strip()
+    text = "".join(c if c.isprintable() else " " if c.isspace() else "" for c in text)
+    text = STACKED.sub("", UNSEEN.sub("", text)).strip()
     return text if len(text) <= most else text[: most - 1] + "…"
 
 

@@ -20,6 +20,7 @@ MOST_DIFFERENCE = 60
 MOST_SOURCE = 1000
 MOST_TEXT = 40
 """Lines of a difference, a program, and a question or completion that are printed; `--json` has all."""
+MOST_DIGEST = 64
 CALENDAR = 1e8
 """Seconds; a run in one process has a clock of its own that begins near 0, others count since 1970."""
 
@@ -37,10 +38,10 @@ def show_cell(run: Path, cell: str, *, json: bool) -> None:
     print(f"cell     {','.join(map(str, found.cell))} ({labels})")
     own = "" if program.fitness is None else f"; {program.fitness:.3f} as its node measured it"
     print(f"fitness  {found.fitness:.3f} against the common opponents{own}")
-    print(f"digest   {program.digest}")
+    print(f"digest   {clean(program.digest, MOST_DIGEST)}")
     print(f"made by  {_maker(program)}{_when(program, found.seconds)}")
     if program.parent is not None:
-        print(f"parent   {program.parent[:12]}: shoal show {run} --lineage {program.digest[:12]}")
+        print(f"parent   {_short(program.parent)}: shoal show {run} --lineage {_short(program.digest)}")
     print()
     for line in clean_lines(program.source, MOST_SOURCE):
         print(line)
@@ -66,7 +67,7 @@ def show_lineage(run: Path, digest: str, *, json: bool) -> None:
     for place, ancestor in enumerate(found.ancestors):
         program = ancestor.program
         fitness = "" if program.fitness is None else f", fitness {program.fitness:.3f}"
-        print(f"{program.digest[:12]}  {_maker(program)}{_when(program, None)}{fitness}")
+        print(f"{_short(program.digest)}  {_maker(program)}{_when(program, None)}{fitness}")
         last = place == len(found.ancestors) - 1
         if last and (found.complete or not ancestor.difference):
             for line in clean_lines(program.source, MOST_DIFFERENCE):
@@ -80,7 +81,7 @@ def show_lineage(run: Path, digest: str, *, json: bool) -> None:
             print(f"  … {len(ancestor.difference) - len(shown)} more lines changed")
         print()
     if not found.complete:
-        print(f"… older ones: shoal show {run} --lineage {found.ancestors[-1].program.digest[:12]}")
+        print(f"… older ones: shoal show {run} --lineage {_short(found.ancestors[-1].program.digest)}")
 
 
 @reads_run
@@ -113,6 +114,10 @@ def _print_group(group: ShownGroup) -> None:
         print(f"  {score}  {lines[0]}{'' if completion.finished else '  (cut off)'}")
         for line in lines[1:]:
             print(f"         {line}")
+
+
+def _short(digest: str) -> str:
+    return clean(digest[:12])
 
 
 def _maker(program: Made) -> str:

@@ -6,10 +6,11 @@ The page shows foreign text as text only (`textContent`); the cleaning is for pe
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from shoal.runs.foreign import visible
 
 LINE = 300  # most characters of a line for people
 SOURCE = 64 << 10  # most characters of a program
@@ -17,28 +18,17 @@ NAME, DIGEST = 120, 128  # most characters of names, and of digests and keys
 MOST_POINTS = 1000
 MOST_WHOLE = 2**53 - 1
 
-# Control characters but tab and line feed, line separators, direction overrides, lone surrogates.
-_STRANGE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
-)
-
 
 def shown(text: str, most: int = LINE) -> str:
-    """At most `most` characters of `text`, then the number of those left out. Control characters become
-    visible: an escape is shown as ␛, one without a picture as �."""
+    """At most `most` characters of `text`, all of them visible, then the number of those left out."""
     extra = len(text) - most
-    cut = _STRANGE.sub(_picture, text[:most] if extra > 0 else text)
+    cut = visible(text[:most] if extra > 0 else text)
     return f"{cut}… ({extra} more characters)" if extra > 0 else cut
 
 
 def shown_line(text: str, most: int = LINE) -> str:
     """The same on one line."""
     return shown(text[: most + 1].replace("\n", "⏎").replace("\t", " ") + text[most + 1 :], most)
-
-
-def _picture(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return chr(0x2400 + code) if code < 0x20 else "␡" if code == 0x7F else "�"
 
 
 def plain(value: Any) -> Any:

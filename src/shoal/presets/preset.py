@@ -58,8 +58,9 @@ class Preset(msgspec.Struct, frozen=True, dict=True):
     def departures(self, settings: msgspec.Struct) -> list[str]:
         """One line for each published choice that these settings do not follow, also where Shoal has none."""
         # Through JSON, so that a tuple and a list do not count as different.
-        chosen = dict(_leaves(msgspec.json.decode(msgspec.json.encode(settings))))
-        lines = [line for line, key in _MISSING.findall(self.text) if not chosen.get(key)]
+        table = msgspec.json.decode(msgspec.json.encode(settings))
+        chosen = dict(_leaves(table))
+        lines = [line for line, key in _MISSING.findall(self.text) if not table.get(key)]
         for key, published in _leaves(self.table):
             value = chosen.get(key)
             if value is None:

@@ -35,6 +35,7 @@ _BARE_WORD = re.compile(r"[A-Za-z_/.~][A-Za-z0-9_./:@~+-]*")
 
 def convert(struct: type[Config], table: Mapping[str, Any], *, source: str, path: str = "") -> Config:
     """A table as its struct; ConfigError names the key that is wrong, behind `path`."""
+    _refuse_other_application(struct, table, source)
     _refuse_unknown(table, inspect.type_info(struct), path, source)
     try:
         return msgspec.convert(table, struct)
@@ -46,6 +47,16 @@ def convert(struct: type[Config], table: Mapping[str, Any], *, source: str, path
             message = f"{message.removeprefix('Invalid enum value ')} is none of {', '.join(allowed)}"
         key = ".".join(filter(None, (path, inner)))
         raise ConfigError(f"{source}: {f'{key}: ' if key else ''}{message}") from error
+
+
+def _refuse_other_application(struct: type[msgspec.Struct], table: Mapping[str, Any], source: str) -> None:
+    """Said first: all of its other keys would be unknown too."""
+    theirs = table.get("application")
+    for field in msgspec.structs.fields(struct):
+        if field.name == "application" and isinstance(theirs, str) and theirs != field.default:
+            raise ConfigError(
+                f"{source}: application: these are settings of {theirs[:80]!r}, not of {field.default!r}"
+            )
 
 
 def load(

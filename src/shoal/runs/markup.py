@@ -7,6 +7,8 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
+from shoal.runs.foreign import visible
+
 Attribute = str | float | int | None
 VOID = {"br", "circle", "col", "hr", "line", "meta", "path", "polygon", "polyline", "rect"}
 
@@ -20,7 +22,7 @@ class Markup(str):
 def element(name: str, /, *children: Markup | str, **attributes: Attribute) -> Markup:
     """`element("p", "a < b", class_="note")`. Underscores become dashes; None leaves an attribute out."""
     shown = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{html.escape(_plain(value))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{html.escape(visible(_plain(value)))}"'
         for key, value in attributes.items()
         if value is not None
     )
@@ -53,9 +55,8 @@ def joined(parts: Iterable[Markup | str], between: str = "") -> Markup:
 
 
 def escaped(text: str) -> Markup:
-    """Text as it is to be read: control characters, which a page cannot show, become a dot."""
-    shown = "".join("·" if (ord(c) < 0x20 and c not in "\n\t") or 0x7F <= ord(c) < 0xA0 else c for c in text)
-    return Markup(html.escape(shown.encode("utf-8", "replace").decode()))
+    """Text as it is to be read, every character of it visible."""
+    return Markup(html.escape(visible(text)))
 
 
 def number(value: float, digits: int | None = None) -> str:

@@ -49,10 +49,13 @@ export class TrainView {
     const { store, run } = this.context;
     const rewards = one.completions.map((completion) => completion[2]).filter((reward) => reward !== null);
     const mean = rewards.length ? rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length : null;
-    const from = one.author ? `from ${store.authorName(run, one.author)}${one.model ? ` (says it is ${one.model})` : ""}` : "own";
+    // A foreign name stands in an element of its own: letters that run from right to left turn nothing around it.
+    const foreign = (text) => element("bdi", {}, text);
+    const from = one.author ? ["from ", store.authorName(run, one.author), one.model ? [" (says it is ", foreign(one.model), ")"] : null] : "own";
     return element("details", { open },
-      element("summary", {}, `turn ${number(one.turn)}, ${from}, ${one.family || "task"}: ${one.verdict}${mean === null ? "" : `, mean reward ${number(mean)}`}`,
-        element("span", { class: "soft" }, ` · ${one.question.slice(0, 60)}`)),
+      element("summary", {}, `turn ${number(one.turn)}, `, from, ", ", foreign(one.family || "task"), ": ", foreign(one.verdict),
+        mean === null ? null : `, mean reward ${number(mean)}`,
+        element("span", { class: "soft" }, " · ", foreign(one.question.slice(0, 60)))),
       element("pre", { class: "text question", tabindex: "0" }, one.question),
       one.completions.map(([text, finished, reward]) => element("div", { class: "completion" },
         element("span", {}, `reward ${number(reward, 2)}${finished ? "" : ", cut off"}`), element("pre", { class: "text" }, text))),
