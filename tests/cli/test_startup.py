@@ -32,6 +32,7 @@ VERBS = (
     "export",
     "track",
     "models",
+    "presets",
     "battle",
     "assemble",
     "tournament",

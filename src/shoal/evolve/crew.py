@@ -33,14 +33,14 @@ class SearchCrew:
     at_terminal = False
 
     def __init__(self, settings: EvolveSettings) -> None:
-        self._domain = settings.open_domain()
-        settings = self.settings = settings.pinned(self._domain)
+        self.settings = settings
         self.names = settings.node_names()
         self.seed = settings.seed
         self.kinds = Searcher.kinds
         self.shares = settings.sharing != "off"
         self.total = settings.calls
         self.is_free = all(parse_spec(model).scheme == "builtin" for model in settings.models)
+        self._domain = settings.open_domain()
 
     def done(self, standings: Sequence[SearchStanding]) -> int:
         return sum(node.spent for node in standings)
@@ -94,7 +94,7 @@ class SearchCrew:
 
 
 def run(settings: EvolveSettings, folder: Path, **options: Any) -> str:
-    return run_crew(SearchCrew(settings), folder, **options)
+    return run_crew(SearchCrew(settings.pinned(settings.open_domain())), folder, **options)
 
 
 class SearchStanding(Standing, frozen=True, kw_only=True):

@@ -159,26 +159,30 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
             raise ConfigError(f"held_out: {self.held_out} is not a folder: name one with programs in it")
 
     def _check_given(self, domain: Domain) -> None:
-        """Programs and prompts, which are read where they are files."""
-        pinned = self.pinned(domain)
-        pinned.prompts_for(domain)
-        chosen = {"opponents": pinned.initial_opponents(domain), "starters": pinned.starters}
-        found: dict[str, set[str]] = {}
-        sources = pinned.sources(domain)
-        for key, names in chosen.items():
+        """Programs and prompts are whole, and no file is named: going on with a stranger's run reads nobody's
+        files and shows them to no model."""
+        sources = self.sources(domain)
+        opponents = set()
+        for key, names in (("opponents", self.initial_opponents(domain)), ("starters", self.starters)):
             for name in names:
                 if name not in sources:
-                    known = ", ".join(sources) or "none"
-                    raise ConfigError(f"{key}: no starter is called {name!r}: known are {known}")
+                    raise ConfigError(f"{key}: {name[:200]!r} is neither a starter nor under programs{_KEPT}")
                 try:
                     digest = domain.parse(sources[name]).digest
                 except CandidateError as error:
                     why = str(error).partition("\n")[0]
                     raise ConfigError(f"{key}: {name} is no program: {why}") from error
-                found.setdefault(key, set()).add(digest)
-        limit, given = domain.opponent_limit, len(found.get("opponents", ()))
-        if limit is not None and given > limit:
-            raise ConfigError(f"opponents: {given} are given, and {domain.name} has room for {limit}")
+                opponents |= {digest} if key == "opponents" else set()
+        prompts = {"": self.prompts} if isinstance(self.prompts, str) else self.prompts
+        for part, text in prompts.items():
+            if text and isinstance(text, str):
+                raise ConfigError(f"prompts{part and '.'}{part}: {text[:200]!r} is no text{_KEPT}")
+        self.prompts_for(domain)
+        limit = domain.opponent_limit
+        if limit is not None and len(opponents) > limit:
+            raise ConfigError(
+                f"opponents: {len(opponents)} are given, and {domain.name} has room for {limit}"
+            )
 
     def open_domain(self, threads: int | None = 1) -> Domain:
         """The domain. One thread for each evaluation suits a search, where several run beside each other."""
@@ -243,6 +247,9 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     def calls_until(self, index: int, round_number: int) -> int:
         """Calls that a node may have spent by the end of a round; rounds are counted from 0."""
         return self.share_of_calls(index) * (round_number + 1) // self.rounds
+
+
+_KEPT = ": the config of a run holds the texts themselves, and files are read when a new run begins"
 
 
 def _dealt(total: int, parts: int, index: int) -> int:

@@ -71,6 +71,7 @@ def plan_comparison(
         raise ConfigError(
             "a comparison needs two or more different models: --models builtin:bomber,builtin:replicator"
         )
+    settings = settings.pinned(settings.open_domain())
     settings.check()
     settings = settings.pinned(settings.open_domain(), tell)
     nodes = len(settings.models)
