@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.errors import PeerError, ShareRefused
+from shoal.errors import DefectError, PeerError, ShareRefused
 from shoal.swarm.kinds import Kinds
 from shoal.swarm.live import LiveExchange
 from shoal.swarm.transport.memory import MemoryHub
@@ -93,16 +93,23 @@ def test_what_waits_is_sent_on_close_and_accounts_are_kept(tmp_path: Path) -> No
         assert again.epoch > receiver.epoch
 
 
-def test_a_defect_in_the_thread_is_not_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("failure", "kind"), [(ZeroDivisionError("a defect"), DefectError), (PeerError("a defect"), PeerError)]
+)
+def test_a_defect_in_the_thread_is_not_silent(
+    monkeypatch: pytest.MonkeyPatch, failure: Exception, kind: type[PeerError]
+) -> None:
+    """A mistake of Shoal's, which a new process may be spared, is told apart from a failure that it names."""
     node = live(MemoryHub(), 1)
 
     def broken(now: float) -> bool:
-        raise ZeroDivisionError("a defect")
+        raise failure
 
     monkeypatch.setattr(node._exchange, "tick", broken)
     wait_for(lambda: node._failure is not None)
-    with pytest.raises(PeerError, match="a defect"):
+    with pytest.raises(PeerError, match="a defect") as raised:
         node.gather()
+    assert raised.type is kind
     node.close()
 
 
