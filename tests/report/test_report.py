@@ -20,6 +20,8 @@ from shoal.runs.results import ArchiveMap, Results, read_results, write_results
 from shoal.runs.search import Axis, Placed, SearchSummary, Words
 from tests.report.samples import HOSTILE, beside, results
 
+EXPERIMENTS = Path(__file__).parents[2] / "docs" / "experiments"
+
 NODE = {
     "name": HOSTILE, "model": HOSTILE, "calls": 60, "tokens": 0, "proposals": 60, "valid": 50, "duplicates": 1,
     "timeouts": 0, "accepted": 9, "champions_received": 3, "cells": 4, "rounds": 2, "niche_novelty": [None],
@@ -232,3 +234,15 @@ def test_numbers_and_bins_for_people() -> None:
 
 def test_the_format_is_stable() -> None:
     assert isinstance(msgspec.json.decode(msgspec.json.encode(results()), type=Results), Results)
+
+
+@pytest.mark.parametrize(
+    "folder", sorted(EXPERIMENTS.glob("*/results.json")), ids=lambda path: path.parent.name
+)
+def test_the_results_of_our_experiments_have_a_page(folder: Path) -> None:
+    """They were written before some fields existed."""
+    found = read_results(folder.parent)
+    text = experiment_page(found)
+    assert elements(text)
+    assert all(escaped(arm.title) in text for arm in found.arms)
+    assert found.title in markdown(found).replace("\\", "")
