@@ -129,6 +129,7 @@ def test_other_models_never_share_a_row_with_the_papers(tmp_path: Path) -> None:
     assert all(one.ours is None for row in rows if row.of_paper for one in row.cells)
     assert any(line.startswith('models = ["builtin:bomber"') for line in beside(results).departures)
     assert any(line.startswith("calls = 40 ") for line in beside(results).departures)
+    assert "solo arms have 13.3333 calls a round (published: 250)" in beside(results).departures
 
 
 @pytest.mark.parametrize(

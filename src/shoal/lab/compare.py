@@ -18,6 +18,7 @@ from shoal.errors import ConfigError
 from shoal.evolve.common import STARTERS, read_programs
 from shoal.evolve.settings import EvolveSettings
 from shoal.lab.experiment import Arm, Experiment, Plan
+from shoal.lab.published import PUBLISHED_CALLS as PUBLISHED_CALLS
 from shoal.lab.search_tables import beside_dei, dei_curves
 from shoal.lab.tables import (
     BySeed,
@@ -47,10 +48,6 @@ CONTROLS: dict[str, tuple[str, dict[str, Any]]] = {
 OURS = "heterogeneous"
 BASELINES = ("solo", "homogeneous")
 FAMILIES = (*BASELINES, OURS, *CONTROLS)
-
-
-PUBLISHED_CALLS = {"nodes": 4, "each": 62, "solo": 250}
-"""Calls of a round in the paper: 62 for each of four nodes, and 250 for a node alone."""
 
 
 def plan_comparison(

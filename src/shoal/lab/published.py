@@ -22,6 +22,9 @@ def _told(value: float, deviation: float | None = None, highest: float | None = 
     return Published(value, deviation, highest, "second-hand")
 
 
+PUBLISHED_CALLS = {"nodes": 4, "each": 62, "solo": 250}
+"""Calls of a round in the DEI paper: 62 for each of four nodes, and 250 for a node alone."""
+
 # DEI. Families of arms have our names: "solo", "homogeneous" (Homo), "heterogeneous" (Diverse).
 
 DEI_FINAL: Mapping[str, Mapping[str, Published]] = {

@@ -13,7 +13,13 @@ import msgspec
 
 from shoal.evolve.settings import EvolveSettings
 from shoal.lab.experiment import Arm, Plan
-from shoal.lab.published import DEI_CHANGES, DEI_FINAL, DEI_NODES, DEI_NOVELTY_RANGE
+from shoal.lab.published import (
+    DEI_CHANGES,
+    DEI_FINAL,
+    DEI_NODES,
+    DEI_NOVELTY_RANGE,
+    PUBLISHED_CALLS,
+)
 from shoal.lab.statistics import estimate
 from shoal.lab.tables import BySeed, Points, Summaries, mean_of, spread
 from shoal.models import parse_spec
@@ -167,6 +173,11 @@ def _departures(compared: Compared) -> list[str]:
     arm = arms.get("heterogeneous") or compared.plan.arms[-1]
     settings = msgspec.convert({**arm.settings, "seed": compared.plan.seeds[0]}, EvolveSettings)
     lines = find_preset("dei").departures(settings.settled())
+    if "solo" in arms:
+        alone = arms["solo"].settings
+        calls = alone["calls"] / alone["rounds"]
+        if calls != PUBLISHED_CALLS["solo"]:
+            lines.append(f"solo arms have {calls:g} calls a round (published: {PUBLISHED_CALLS['solo']})")
     if (held_out := compared.held_out) is not None:
         chosen = f"{len(held_out.programs)} of {held_out.available} programs of {held_out.name}"
         if held_out.is_starters:
