@@ -32,6 +32,7 @@ def contribute(
     linger: Annotated[
         float, option("--linger", "SECONDS", "Stay so long for others to fetch.", min=0)
     ] = 10.0,
+    until: options.Until = None,
     settings: options.Set = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -69,8 +70,10 @@ def contribute(
         seed=seed,
         external=0,
         model=spec,
+        until=until,
     )
     chosen.check()
+    options.check_until(until)
     check_models(chosen)
     if rollouts is not None:
         read_prepared(rollouts)  # names its faults before anything is joined

@@ -22,6 +22,11 @@ CallsPerRound = Annotated[
 ]
 
 
+LingerRounds = Annotated[
+    int | None, option("--linger-rounds", "N", "Rounds without calls after the last, to hear others.", min=0)
+]
+
+
 @with_network()
 def evolve(
     network: NetworkOptions,
@@ -34,6 +39,8 @@ def evolve(
     out: options.Out = None,
     in_process: options.InProcess = False,
     held_out: options.HeldOut = None,
+    until: options.Until = None,
+    linger_rounds: LingerRounds = None,
     paper: options.Paper = False,
     preset: options.PresetName = None,
     settings: options.Set = None,
@@ -60,9 +67,11 @@ def evolve(
 
     published = options.find_preset(paper, preset, "evolve")
     chosen = settings_from(
-        config, models, rounds, calls, calls_per_round, seed, held_out, settings, published
-    )
+        config, models, rounds, calls, calls_per_round, seed, held_out, settings, published,
+        until=until, linger_rounds=linger_rounds,
+    )  # fmt: skip
     chosen.check()
+    options.check_until(until)
     options.tell_departures(published, chosen)
     if dry_run:
         print(to_toml(chosen), end="")
@@ -82,6 +91,7 @@ def settings_from(
     held_out: Path | None,
     more: list[str] | None,
     preset: Preset | None = None,
+    **stay: str | int | None,
 ) -> EvolveSettings:
     """Preset, file and options together, --set last, and for the rest the domain's choices."""
     from shoal.cli.output import note
@@ -99,6 +109,7 @@ def settings_from(
         "calls_per_round": calls_per_round,
         "seed": seed,
         "held_out": None if held_out is None else str(held_out.absolute()),
+        **stay,
     }
     under = None if preset is None else preset.table
     return load(EvolveSettings, config, options.overrides(given, more), under=under).settled(note)

@@ -32,6 +32,10 @@ Paper = Annotated[bool, typer.Option("--paper", help="The set-up of the paper; t
 PresetName = Annotated[
     str | None, option("--preset", "NAME", "Another published set-up: `shoal presets` lists them.")
 ]
+Until = Annotated[
+    str | None,
+    option("--until", "SPAN|TIME", "Nodes that are done stay for others: 90s, 2h, 23:30, an ISO time."),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the settings and stop.")]
 HeldOut = Annotated[
     Path | None, option("--held-out", "DIR", "Programs that take no part, to test the best one.")
@@ -60,6 +64,17 @@ def tell_departures(preset: Preset | None, settings: msgspec.Struct) -> None:
 def names(text: str) -> list[str]:
     """The entries of a list with commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def check_until(until: str | None) -> None:
+    """ConfigError for a moment that is over, or no moment, before anything is started."""
+    import time
+
+    from shoal.errors import ConfigError
+    from shoal.runs.moments import moment
+
+    if until is not None and moment(until, now := time.time()) <= now:
+        raise ConfigError(f"--until {until} is over: give a later time, or a span such as 2h")
 
 
 def overrides(given: dict[str, object], more: list[str] | None) -> list[str]:

@@ -63,7 +63,7 @@ def print_summary(summary: SearchSummary, folder: Path) -> None:
         [
             (
                 node.name,
-                node.rounds,
+                f"{node.rounds}+{node.gather_rounds}" if node.gather_rounds else node.rounds,
                 node.calls,
                 node.failed,
                 100 * node.valid / node.proposals if node.proposals else None,

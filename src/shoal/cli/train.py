@@ -34,6 +34,7 @@ def train(
     group: Group = None,
     steps: Steps = None,
     seed: options.Seed = None,
+    until: options.Until = None,
     out: options.Out = None,
     in_process: options.InProcess = False,
     paper: options.Paper = False,
@@ -63,9 +64,10 @@ def train(
     published = options.find_preset(paper, preset, "train")
     chosen = settings_from(
         config, settings, preset=published, nodes=nodes, models=models, tasks=tasks, local=local,
-        external=external, group=group, steps=steps, seed=seed, joins=bool(network.join),
+        external=external, group=group, steps=steps, seed=seed, until=until, joins=bool(network.join),
     )  # fmt: skip
     chosen.check()
+    options.check_until(until)
     options.tell_departures(published, chosen)
     if dry_run:
         print(to_toml(chosen), end="")
@@ -85,7 +87,7 @@ def settings_from(
     joins: bool = False,
     model: str | None = None,
     preset: Preset | None = None,
-    **numbers: int | None,
+    **more_of_them: int | str | None,
 ) -> TrainSettings:
     """Preset, file and options together; --set comes last. Where none of them gives the number of nodes there
     is one per model, and with `joins` a single one."""
@@ -99,7 +101,7 @@ def settings_from(
         "models": named,
         "tasks": None if tasks is None else options.names(tasks),
         "nodes": nodes,
-        **numbers,
+        **more_of_them,
     }
     under = None if preset is None else preset.table
     return load(TrainSettings, config, options.overrides(given, more), under=under)

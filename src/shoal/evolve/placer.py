@@ -65,6 +65,8 @@ class Placer:
     ) -> SearchState:
         self._take_in(state, judged)
         state.course.turn = turn.number
+        if state.course.round < self.settings.rounds:
+            state.course.work(turn.now)
         note = self._learn(state, turn, own)
         state.course.last = msgspec.structs.replace(note, evaluations=_evaluations(own.answer))
         return state
@@ -81,7 +83,11 @@ class Placer:
         if isinstance(request, Drain):
             step = "drain"
             if answer is not None:
-                state.course.phase = "open"
+                is_own = state.course.round < self.settings.rounds
+                if not is_own:
+                    state.course.heard_at = turn.now
+                # A gather round that brought nothing new ends here.
+                state.course.phase = "open" if is_own or state.course.waiting else "done"
                 return SearchNote(turn.number, request.round, step, visitors=len(state.course.waiting))
         # The steps of the round itself cost nothing and are simply asked again.
         return SearchNote(turn.number, request.round, step, "missed", said=own.missed)

@@ -39,8 +39,9 @@ class RoundPlan:
     def meets_visitors(self) -> bool:
         return self.settings.sharing in ("both", "opponents")
 
-    def open(self, course: Course, seed: int) -> Open:
-        """The next round as things stand. Migrants come in the order of their authors' numbers."""
+    def open(self, course: Course, seed: int, kept: Sequence[Elite] = ()) -> Open:
+        """The next round as things stand. Migrants come in the order of their authors' numbers. `kept` elites
+        are evaluated anew and stay: those of a gather round, which finds no others."""
         settings = self.settings
         known = {program.digest for program in (*course.received, *course.champions)}
         visitors = []
@@ -50,7 +51,7 @@ class RoundPlan:
                 visitors.append(migrant)
         received = [*course.received, *(migrant.program for migrant in visitors)]
         opponents = self._opponents(course.champions, received if self.meets_visitors else ())
-        entrants: dict[str, Program] = {}
+        entrants = {elite.digest: Program(elite.digest, elite.source, elite.origin) for elite in kept}
         if settings.seed_opponents:
             entrants |= {program.digest: program for program in self._initial}
         entrants |= {program.digest: program for program in self._starters}

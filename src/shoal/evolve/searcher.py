@@ -16,7 +16,8 @@ from shoal.evolve.placer import Placer
 from shoal.evolve.rounds import RoundPlan
 from shoal.evolve.settings import EvolveSettings
 from shoal.evolve.state import Course, SearchState
-from shoal.node import GiveUp, Judged, Own, Proposal, Turn, Verdict
+from shoal.evolve.staying import stay
+from shoal.node import GiveUp, Judged, Own, Proposal, Rest, Turn, Verdict
 from shoal.runs import Ledger
 from shoal.runs.search import (
     MOST_CHAMPION_BYTES,
@@ -60,14 +61,15 @@ class Searcher:
 
     # The next request.
 
-    def produce(self, state: SearchState, turn: Turn) -> Proposal[SearchRequest] | GiveUp | None:
+    def produce(self, state: SearchState, turn: Turn) -> Proposal[SearchRequest] | GiveUp | Rest | None:
         course = state.course
         under_way = turn.number - 1 - course.turn
         if course.phase == "done":
-            return None
+            return None if under_way else stay(self.settings, course, turn)
         if len(course.failed) >= self.settings.give_up_after or course.fatal_turn:
             return GiveUp(course.trouble)
-        if course.phase == "search" and not self._round_is_over(state, turn.ledger):
+        is_own = course.round < self.settings.rounds
+        if is_own and course.phase == "search" and not self._round_is_over(state, turn.ledger):
             proposal = self._propose(state, turn, course.proposals + under_way)
             # Where tokens or money have run out, the round is closed all the same.
             if turn.ledger.fits(proposal.reserve):
@@ -77,7 +79,7 @@ class Searcher:
         if course.phase == "drain":
             return Proposal(Drain(course.round))
         if course.phase == "open":
-            return Proposal(self.plan.open(course, turn.seed))
+            return Proposal(self.plan.open(course, turn.seed, () if is_own else tuple(state.archive or ())))
         assert state.archive is not None
         return Proposal(self.plan.close(course, state.archive, turn.seed))
 
@@ -151,8 +153,9 @@ class Searcher:
         return Champion(self.domain.name, program.source, round_number, model, fitness)
 
     def restarted(self, state: SearchState) -> SearchState:
-        """Forgives the failures of the model in earlier processes."""
+        """Forgives the failures of the model in earlier processes. The time since then is no time of work."""
         state.course.forgive()
+        state.course.moved_at = None
         return state
 
     def gather(

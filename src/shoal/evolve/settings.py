@@ -15,6 +15,7 @@ from shoal.evolve.domain import Domain, open_domain
 from shoal.evolve.given import Tell, read_programs_for, read_prompts
 from shoal.evolve.prompts import Prompts, Template
 from shoal.models import parse_spec
+from shoal.runs.moments import moment
 
 Sharing = Literal["both", "off", "opponents", "seeds"]
 """The use of received champions: as opponents and as seeds of the archive, or one of the two, or none."""
@@ -97,6 +98,13 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     deadline: Seconds = 120.0  # seconds for one proposal with all its calls
     give_up_after: Positive = 4  # proposals that fail one after the other, and the node stops
 
+    # A node whose rounds are done stays until then, still giving and hearing: a span from its start, such as
+    # 90s or 2h, a time such as 23:30, or a date and time. Without it, it leaves at once.
+    until: str = ""
+    # A node whose rounds are done stays for so many gather rounds: without calls, each as long as its own
+    # rounds were on average.
+    linger_rounds: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
+
     record: bool = False  # writes every call to nodes/<name>/cassette.jsonl
     replay: str | None = None  # a run folder whose cassettes answer instead of the models
     checkpoint_every: Count = 1000  # turns between two checkpoints; 0: none
@@ -111,10 +119,17 @@ class EvolveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     def _calls_of_all_rounds(self) -> int:
         return (self.calls_per_round or 0) * self.rounds * len(self.models)
 
+    @property
+    def stays(self) -> bool:
+        """Whether a node whose rounds are done stays for others. Alone it has nothing to wait for."""
+        return bool(self.until or self.linger_rounds) and self.sharing != "off"
+
     def check(self) -> None:
         """Refuses visible mistakes before anything is started, with the key's name."""
         if not self.models:
             raise ConfigError("models: name at least one, such as builtin:bomber")
+        if self.until:
+            moment(self.until, 0.0)
         domain = self.open_domain()
         measures = [axis.measure for axis in getattr(domain, "axes", ())]
         if not measures or len(set(measures)) < len(measures):

@@ -23,7 +23,9 @@ class Course(msgspec.Struct):
     """The plain part of the state. `calls_before`: calls that the node had spent when its round was opened.
     `turn` is the newest one that was absorbed; `seen` are the programs evaluated in this round; `failed` are
     the turns in a row whose model failed, `trouble` is the last message, and `fatal_turn` the last failure
-    that trying again does not mend."""
+    that trying again does not mend. `worked` are the seconds of the node's own rounds; `moved_at` is the time
+    of the newest turn of this process, `own_until` that of the last own turn, and `heard_at` that of the last
+    own turn or newest gather round."""
 
     round: int = 0
     phase: Phase = "drain"
@@ -40,11 +42,21 @@ class Course(msgspec.Struct):
     fatal_turn: int = 0
     trouble: str = ""
     last: SearchNote | None = None
+    worked: float = 0.0
+    moved_at: float | None = None
+    own_until: float = 0.0
+    heard_at: float = 0.0
 
     def fail(self, turn: int, trouble: str, *, fatal: bool = False) -> None:
         self.failed.append(turn)
         self.trouble = trouble
         self.fatal_turn = turn if fatal else self.fatal_turn
+
+    def work(self, now: float) -> None:
+        """Counts the time of a turn of an own round; the time between two processes is nobody's work."""
+        if self.moved_at is not None:
+            self.worked += max(0.0, now - self.moved_at)
+        self.moved_at = self.own_until = self.heard_at = now
 
     def forgive(self) -> None:
         self.failed, self.fatal_turn, self.trouble = [], 0, ""

@@ -66,7 +66,7 @@ def summarise_run(run: SearchRun, held_out: Path | None = None) -> SearchSummary
         microdollars=_spent(histories, "microdollars") if _is_priced(settings) else None,
         simulations=sum(history.plays for history in histories),
         shared_bytes=sum(history.shared_bytes for history in histories),
-        nodes=[_node(history, makers) for history in histories],
+        nodes=[_node(history, makers, settings.rounds) for history in histories],
         models=_models(settings, histories, events, makers),
         cells_raw=cells_raw,
         cells_common=cells_common,
@@ -124,7 +124,7 @@ def cells_of(archive: Archive, makers: Makers) -> list[Placed]:
     return found
 
 
-def _node(history: NodeHistory, makers: Makers) -> SearchNodeSummary:
+def _node(history: NodeHistory, makers: Makers, rounds: int) -> SearchNodeSummary:
     heard = [novelty for novelty in history.niche_novelty if novelty is not None]
     makers_here = {
         digest: _maker(makers, digest, program.origin.model)[0]
@@ -138,7 +138,8 @@ def _node(history: NodeHistory, makers: Makers) -> SearchNodeSummary:
         calls=_spent([history], "calls"),
         tokens=_spent([history], "tokens"),
         cells=0 if history.archive is None else len(history.archive),
-        rounds=history.state.course.round,
+        rounds=min(history.state.course.round, rounds),
+        gather_rounds=max(0, history.state.course.round - rounds),
         novelty=statistics.fmean(heard) if heard else None,
         rounds_heard=len(heard),
     )

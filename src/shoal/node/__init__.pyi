@@ -6,6 +6,7 @@ from shoal.node.application import (
     Judged as Judged,
     Own as Own,
     Proposal as Proposal,
+    Rest as Rest,
     Restarts as Restarts,
     Snapshots as Snapshots,
     Turn as Turn,

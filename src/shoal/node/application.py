@@ -47,6 +47,14 @@ class GiveUp(msgspec.Struct, frozen=True):
     reason: str
 
 
+class Rest(msgspec.Struct, frozen=True):
+    """Nothing is to be asked before `until`, and the node stays; then `produce` is called again. A node that
+    `listens` journals the items that have arrived first, and the turn says how many there are."""
+
+    until: float
+    listens: bool = False
+
+
 class Own(msgspec.Struct, Generic[Request, Answer], frozen=True):
     """A request of this node with its answer. `answer` is None if it was missed; `missed` then says why."""
 
@@ -76,7 +84,8 @@ class Judged(msgspec.Struct, Generic[Evidence], frozen=True):
 
 class Turn(msgspec.Struct):
     """The surroundings of one turn, the same live and on resume. `number` counts from 1; `ledger` is to be
-    read."""
+    read. `began` is the time of the node's first start. For `produce` alone, `arrived` is the number of items
+    in the journal that no turn has gathered yet."""
 
     number: int
     now: float
@@ -84,6 +93,8 @@ class Turn(msgspec.Struct):
     node: str
     ledger: Ledger
     credits: list[tuple[str, Place, Credit]] = []
+    began: float = 0.0
+    arrived: int = 0
 
     def random(self, *purpose: Part) -> random.Random:
         """A generator of its own for this purpose in this turn of this node."""
@@ -114,7 +125,7 @@ class Application(Protocol[State, Request, Answer, Evidence]):
 
     def initial_state(self) -> State: ...
 
-    def produce(self, state: State, turn: Turn) -> Proposal[Request] | GiveUp | None:
+    def produce(self, state: State, turn: Turn) -> Proposal[Request] | GiveUp | Rest | None:
         """The request of this turn; None: none until more is absorbed, or the end if nothing is under way."""
 
     def share(self, state: State, turn: Turn, fresh: Own[Request, Answer] | None) -> Iterable[msgspec.Struct]:

@@ -87,6 +87,8 @@ def run_in_field(
                 _collect_rest(node, clock, grace)
             elif status == "waiting":
                 _wait(node, clock())
+            elif status == "resting":
+                _rest(node, clock())
         node.close(clock(), reason)
     except BaseException:
         node.abandon()
@@ -137,7 +139,7 @@ def run_in_turns(
             exchange.tick(now)
         if all(status == "finished" for status in statuses):
             return True
-        if all(status in ("finished", "waiting") for status in statuses):
+        if all(status in ("finished", "waiting", "resting") for status in statuses):
             for node in nodes:
                 node.outside.wait(LONGEST_WAIT / len(nodes))
     return False
@@ -148,6 +150,12 @@ def _collect_rest(node: AnyNode, clock: Callable[[], float], grace: float) -> No
     while node.unanswered and (now := clock()) < until:
         _wait(node, now)
         node.collect(clock())
+
+
+def _rest(node: AnyNode, now: float) -> None:
+    """Sleeps until the node is to be called again, and no longer than a wish to stop may wait."""
+    wake_at = node.wake_at()
+    time.sleep(LONGEST_WAIT if wake_at is None else min(LONGEST_WAIT, max(0.0, wake_at - now)))
 
 
 def _wait(node: AnyNode, now: float) -> None:

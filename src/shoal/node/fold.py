@@ -102,6 +102,7 @@ class Fold(Generic[State, Request, Answer, Evidence]):
         self.flights: dict[int, Flight[Request, Answer]] = {}
         self.asked = 0
         self.absorbed = 0
+        self.began = 0.0
         self._application = application
         self._seed = seed
         self._node = node
@@ -115,6 +116,8 @@ class Fold(Generic[State, Request, Answer, Evidence]):
         application, or `gather` or `absorb` depended on something that is not in it."""
         content = content_of(record)
         application = self._application
+        if record.number == 1:
+            self.began = record.time
         if isinstance(content, records.Started) and record.number > 1 and isinstance(application, Restarts):
             self.state = application.restarted(self.state)
         if content is None or self._receive(content, record):
@@ -133,6 +136,8 @@ class Fold(Generic[State, Request, Answer, Evidence]):
 
     def skip(self, record: Record) -> None:
         """Takes in a record whose effect on the state is already there, from a checkpoint."""
+        if record.number == 1:
+            self.began = record.time
         content = content_of(record)
         if content is None or self._receive(content, record):
             return
@@ -261,7 +266,8 @@ class Fold(Generic[State, Request, Answer, Evidence]):
         self.need = self._turns.send((content, now))
 
     def turn(self, number: int, now: float) -> Turn:
-        return Turn(number, now, self._seed, self._node, self.ledger)
+        arrived = len(self._arrived)
+        return Turn(number, now, self._seed, self._node, self.ledger, began=self.began, arrived=arrived)
 
     def _may_pass_over(self) -> bool:
         if isinstance(self.need, MayAsk):

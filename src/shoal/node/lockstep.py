@@ -78,7 +78,7 @@ class Lockstep(Generic[StandingOf]):
     def _take_turn(self, name: str, stop: Stop) -> None:
         seat = self._seats[name]
         try:
-            while (status := seat.node.step(self._now)) not in ("turned", "finished"):
+            while (status := seat.node.step(self._now)) not in ("turned", "resting", "finished"):
                 if status == "waiting":
                     if stop.requested:
                         return

@@ -29,6 +29,7 @@ from shoal.node.application import (
     Own,
     Proposal,
     Request,
+    Rest,
     Restarts,
     Snapshots,
     State,
@@ -44,8 +45,9 @@ from shoal.runs.ledger import Ledger
 from shoal.runs.records import encode_payload, kind_of
 from shoal.swarm.authors import Received
 
-Status = Literal["worked", "turned", "waiting", "finished"]
-"""`worked`, `turned` (a turn is complete): call again; `waiting`: for the outside; `finished`: for good."""
+Status = Literal["worked", "turned", "waiting", "resting", "finished"]
+"""`worked`, `turned` (a turn is complete): call again; `waiting`: for the outside; `resting`: until
+`wake_at`; `finished`: for good."""
 
 MOST_REASON_CHARACTERS = 500
 
@@ -91,6 +93,7 @@ class Node(Generic[State, Request, Answer, Evidence]):
         self.finished_because = ""
         self.trouble = ""  # the reason why it gave up
         self.late_answers = 0
+        self._rest: Rest | None = None
         self._checkpoints = checkpoints
         self.fold, found = rebuild(
             application, journal, checkpoints, seed=seed, node=name, budget=self.settings.budget
@@ -132,6 +135,7 @@ class Node(Generic[State, Request, Answer, Evidence]):
     def wake_at(self) -> float | None:
         """While waiting: the latest time of the next thing to do, if it is known."""
         times = [] if (over := self.outside.next_at()) is None else [over]
+        times += [] if self._rest is None else [self._rest.until]
         if (deadline := self.settings.deadline) is not None:
             times += [self.fold.flights[turn].asked_at + deadline for turn in self._open_turns()]
         return min(times, default=None)
@@ -223,6 +227,13 @@ class Node(Generic[State, Request, Answer, Evidence]):
         return [turn for turn, flight in flights if flight.own is None and turn not in self._lost]
 
     def _ask(self, number: int, now: float) -> Status:
+        if self._rest is not None:
+            if now < self._rest.until:
+                self.journal.sync_if_due(now)
+                return "resting"
+            if self._rest.listens:
+                self._gather(now)
+            self._rest = None
         every = self.settings.checkpoint_every
         if every and self.fold.absorbed % every == 0 and self.checkpoint(now):
             return "worked"
@@ -238,6 +249,9 @@ class Node(Generic[State, Request, Answer, Evidence]):
         if self.fold.flights:
             self.fold.pass_over()
             return "worked"
+        if isinstance(proposal, Rest):
+            self._rest = proposal
+            return "resting"
         if isinstance(proposal, GiveUp):
             self.finished_because = self.trouble = proposal.reason
         else:

@@ -10,12 +10,13 @@ from typing import TypeVar
 
 import msgspec
 
-from shoal.errors import RunError
+from shoal.errors import ConfigError, RunError
 from shoal.node.crew import Crew, Network
 from shoal.node.drive import Stop
 from shoal.node.lockstep import Lockstep
 from shoal.node.standing import Pace, Progress, StandingOf
 from shoal.runs import RunFolder, load_settings, to_toml
+from shoal.runs.moments import span_of
 
 REPORT_EVERY = 0.2
 
@@ -50,6 +51,12 @@ def run_crew(
             tell(standings())
 
     crew.check()
+    until = getattr(crew.settings, "until", "")
+    if in_process and until and span_of(until) is None:
+        raise ConfigError(
+            f"until: {until} is a time of the world's clock, and a run in one process has its own: give a "
+            "span such as 90s"
+        )
     with open_run(crew.settings, folder) as run:
         crew.prepare(stop, lambda shares: tell([], shares))
         if stop.requested:

@@ -367,7 +367,8 @@ class NodeRound(msgspec.Struct, frozen=True, omit_defaults=True):
 class SearchNodeSummary(msgspec.Struct, frozen=True):
     """`valid` proposals were programs, `accepted` ones took a cell, `failed` ones got no answer. `novelty` is
     the mean niche novelty over `rounds_heard`: those, after the first, for which champions had arrived.
-    `passed_over` counts champions that this node cannot check, by reason."""
+    `passed_over` counts champions that this node cannot check, by reason. After its own rounds a node that
+    stayed had `gather_rounds` without calls."""
 
     name: str
     model: str
@@ -390,6 +391,7 @@ class SearchNodeSummary(msgspec.Struct, frozen=True):
     novelty: float | None = None
     rounds_heard: int = 0
     passed_over: dict[str, int] = {}
+    gather_rounds: int = 0
     by_round: list[NodeRound] = []
 
 

@@ -15,6 +15,7 @@ from shoal.policy.advantage import ScaleRewards
 from shoal.policy.base import Learning
 from shoal.policy.pool import PoolLimits
 from shoal.policy.selection import Selection
+from shoal.runs.moments import moment
 from shoal.tasks.questions import check_files
 from shoal.tasks.registry import canonical_name
 
@@ -89,6 +90,9 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     held_out: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)] = 64  # tasks per family, alike in all runs
     checkpoint_every: Count = 20  # turns between two checkpoints; 0: none
     linger: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 2.0  # seconds of a node after its last step
+    # A node whose steps are done stays until then, still giving and passing on: a span from its start, such
+    # as 90s or 2h, a time such as 23:30, or a date and time. Without it, it leaves after `linger`.
+    until: str = ""
     threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 1  # processor threads of one node's model
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"  # where models compute
 
@@ -106,6 +110,8 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
             raise ConfigError(f"{where.rstrip('`') or 'settings'}: {what}") from None
         if not self.models:
             raise ConfigError("models: name at least one, such as tiny:llama")
+        if self.until:
+            moment(self.until, 0.0)
         if not self.tasks:
             raise ConfigError("tasks: name at least one, such as sums")
         named = [*self.tasks, *(task for one in self.each for task in one.tasks or ())]

@@ -12,11 +12,12 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.node import GiveUp, Proposal, Turn, Verdict
+from shoal.node import GiveUp, Proposal, Rest, Turn, Verdict
 from shoal.policy.advantage import is_informative
 from shoal.policy.base import Policy
 from shoal.policy.pool import Pool
 from shoal.policy.selection import walk
+from shoal.runs.moments import moment
 from shoal.runs.training import (
     MOST_MODEL,
     Completion,
@@ -91,7 +92,16 @@ class Trainer(Learner):
 
     # The next request.
 
-    def produce(self, state: TrainState, turn: Turn) -> Proposal[TrainRequest] | GiveUp | None:
+    def produce(self, state: TrainState, turn: Turn) -> Proposal[TrainRequest] | GiveUp | Rest | None:
+        proposal = self._propose(state, turn)
+        until = self.settings.until
+        if proposal is None and until and self.settings.sharing != "off":
+            # Its steps are done: others can still fetch what it shared, and what it holds of others.
+            end = moment(until, turn.began)
+            return Rest(end) if turn.now < end else None
+        return proposal
+
+    def _propose(self, state: TrainState, turn: Turn) -> Proposal[TrainRequest] | GiveUp | None:
         figures = state.figures
         if turn.number - 1 != (figures.last.turn if figures.last is not None else 0):
             return None  # one turn at a time: a step learns before the next one samples
