@@ -74,7 +74,9 @@ class TrainOutside:
             written = [self.prepared[task.counter].sampled() for task, _, _ in posed]
         elif posed:
             settings, questions = self.settings, [question for _, _, question in posed]
-            sampling = Sampling(settings.max_new_tokens, settings.temperature, settings.send_log_probs)
+            sampling = Sampling(
+                settings.max_new_tokens, settings.temperature, settings.send_log_probs, settings.top_p
+            )
             written = policy.sample(questions, self.plan.group, sampling, request.seed)
         groups = []
         for (task, problem, question), completions in zip(posed, written, strict=True):

@@ -11,10 +11,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from shoal.errors import ConfigError
-from shoal.policy.advantage import ScaleRewards
-from shoal.policy.base import Learning
+from shoal.policy.advantage import EPSILON, LEAST_SPREAD, ScaleRewards
+from shoal.policy.base import Learning, Precision
 from shoal.policy.pool import PoolLimits
 from shoal.policy.selection import Selection
+from shoal.policy.system import OWN, check_system
 from shoal.runs.moments import moment
 from shoal.tasks.questions import check_files
 from shoal.tasks.registry import canonical_name
@@ -66,13 +67,22 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     max_new_tokens: Annotated[int, msgspec.Meta(ge=1, le=8192)] = 16  # most tokens of one completion
     temperature: Annotated[float, msgspec.Meta(gt=0, le=10)] = 1.0  # of samples; evaluations are greedy
+    # Samples are drawn from the likeliest tokens alone, as few as have this probability together; 1: from all.
+    top_p: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
     # The form in which a question is put: as it is, by the model's chat template, or behind solved examples.
     prompt: Literal["plain", "chat", "few-shot"] = "plain"
+    # The system prompt of a chat prompt: shoal (asks for answer tags), none, a prompt of reasoning-gym such as
+    # gym:default, or a text.
+    system: str = OWN
     # The answer within a completion: between <answer> tags, or without tags also the first line (lenient).
     # The paper: tags; small models leave them out.
     answers: Literal["lenient", "tags"] = "lenient"
     reward: Literal["binary", "raw"] = "binary"  # right or wrong, or the family's own score from 0 to 1
     scale: ScaleRewards = "group"  # divisor of centred rewards: deviation of the group, of the step, or none
+    # Added to that deviation. The paper: 1e-8.
+    advantage_epsilon: Annotated[float, msgspec.Meta(gt=0, le=1)] = EPSILON
+    # A group is informative if best and worst reward differ by so much; 0: by anything, as in the paper.
+    least_spread: Annotated[float, msgspec.Meta(ge=0, le=1)] = LEAST_SPREAD
     filter_own: bool = False  # own groups without information are left out too; the paper: no
     learning: Learning = Learning(micro_groups=8)  # one step of learning, see below
 
@@ -95,6 +105,8 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     until: str = ""
     threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 1  # processor threads of one node's model
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"  # where models compute
+    # Numbers that models compute in; auto: fp32, but bf16 below adapters on a card that has it.
+    precision: Precision = "auto"
 
     def __post_init__(self) -> None:
         for name in ("models", "tasks"):
@@ -132,6 +144,15 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
             if self.tokens is not None and node.most_tokens > self.tokens:
                 most = f"one step of node {index + 1} may take ({node.most_tokens})"
                 raise ConfigError(f"tokens: {self.tokens} are fewer than {most}")
+            if node.model.startswith("table:"):
+                from shoal.policy.table import check_learning, check_precision  # it needs numpy
+
+                check_precision(node.model, self.precision)
+                check_learning(node.model, self.learning)
+        check_system(self.system)
+        if self.system != OWN and self.prompt != "chat":
+            remedy = 'set prompt = "chat", or leave system out'
+            raise ConfigError(f"system: a prompt of the kind {self.prompt} has none: {remedy}")
         if self.adaptive and min(self.of(index).local for index in range(self.nodes)) < 1:
             raise ConfigError("adaptive: needs one own group or more: give local groups")
 
