@@ -65,7 +65,8 @@ class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     foreign: Estimator = "as-published"
     band: float = -8.0  # least mean log-prob per token of a foreign completion, for "band"
     most_weight: Annotated[float, msgspec.Meta(gt=0, le=1000)] = 2.0  # cap of importance weights
-    weight_decay: Annotated[float, msgspec.Meta(ge=0, le=10)] = 0.0  # weight decay of AdamW; with 0 it is plain Adam
+    # Weight decay of AdamW; 0: the optimiser is plain Adam.
+    weight_decay: Annotated[float, msgspec.Meta(ge=0, le=10)] = 0.0
     # Length of every completion for dr_grpo, best the run's max_new_tokens; 0: the longest of the step.
     constant_length: Annotated[int, msgspec.Meta(ge=0, le=1 << 20)] = 0
     adam_beta1: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.9  # decay of Adam's mean of gradients

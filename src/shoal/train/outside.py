@@ -134,5 +134,4 @@ class TrainOutside:
 
 
 def problem_of(settings: TrainSettings, task: str, seed: int) -> Problem:
-    name, given = canonical_name(task), settings.parameters
-    return Problem(name, "", canonical_parameters(given.get(task) or given.get(name) or {}), seed)
+    return Problem(canonical_name(task), "", canonical_parameters(settings.parameters_of(task)), seed)

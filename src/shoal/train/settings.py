@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from shoal.errors import ConfigError
+from shoal.errors import ConfigError, TaskError
 from shoal.policy.advantage import EPSILON, LEAST_SPREAD, ScaleRewards
 from shoal.policy.base import Learning, Precision
 from shoal.policy.pool import PoolLimits
@@ -62,17 +62,18 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     steps: Steps = 40  # steps of each node. The paper: 2000
     seed: Count = 0  # all randomness of the run follows from it, apart from the network's
     each: tuple[NodeSettings, ...] = ()  # differences of single nodes, in their order: `[[each]]`, see below
-    parameters: dict[str, dict[str, Any]] = {}  # settings of task families, by the name of the task
+    # Settings of task families, by the name of the task; those of families that have no task here rest.
+    parameters: dict[str, dict[str, Any]] = {}
     files: dict[str, str] = {}  # paths of question files, by the name of the task, e.g. file:0123456789abcdef
 
     max_new_tokens: Annotated[int, msgspec.Meta(ge=1, le=8192)] = 16  # most tokens of one completion
     temperature: Annotated[float, msgspec.Meta(gt=0, le=10)] = 1.0  # of samples; evaluations are greedy
-    # Samples are drawn from the likeliest tokens alone, as few as have this probability together; 1: from all.
+    # Samples are drawn from the likeliest tokens, as few as have this probability together; 1: from all.
     top_p: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
     # The form in which a question is put: as it is, by the model's chat template, or behind solved examples.
     prompt: Literal["plain", "chat", "few-shot"] = "plain"
-    # The system prompt of a chat prompt: shoal (asks for answer tags), none, a prompt of reasoning-gym such as
-    # gym:default, or a text.
+    # The system prompt of a chat prompt: shoal (asks for answer tags), none, a prompt of reasoning-gym such
+    # as gym:default, or a text.
     system: str = OWN
     # The answer within a completion: between <answer> tags, or without tags also the first line (lenient).
     # The paper: tags; small models leave them out.
@@ -130,9 +131,14 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         for task in dict.fromkeys(named):
             canonical_name(task)
         check_files(self.files)
-        unused = [name for name in self.parameters if name not in named]
-        if unused:
-            raise ConfigError(f"parameters.{unused[0]}: no task of the run is called so: {', '.join(named)}")
+        families: dict[str, str] = {}
+        for name in self.parameters:
+            try:
+                first = families.setdefault(canonical_name(name), name)
+            except TaskError as error:
+                raise ConfigError(f"parameters.{name}: {error}") from None
+            if first != name:
+                raise ConfigError(f"parameters.{name}: {first} is the same family: join the two")
         if len(self.each) > self.nodes:
             raise ConfigError(f"each: {len(self.each)} nodes are described, and the run has {self.nodes}")
         for index in range(self.nodes):
@@ -179,6 +185,12 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     def node_names(self) -> list[str]:
         return [self.of(index).name for index in range(self.nodes)]
+
+    def parameters_of(self, task: str) -> dict[str, Any]:
+        """The given settings of a task's family."""
+        family = canonical_name(task)
+        found = (given for name, given in self.parameters.items() if canonical_name(name) == family)
+        return next(found, {})
 
     @property
     def at_terminal(self) -> bool:
