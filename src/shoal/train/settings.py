@@ -28,6 +28,8 @@ NOT_TRAINED = "frozen:"
 """In front of a model: it only contributes."""
 PREPARED = "rollouts:"
 """A file of rollouts, or the folder of a search, in place of a model."""
+WITHOUT_PROMPT = ("table:", "person:", "program:")
+"""Models that are given the question and nothing around it."""
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -191,6 +193,16 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         family = canonical_name(task)
         found = (given for name, given in self.parameters.items() if canonical_name(name) == family)
         return next(found, {})
+
+    def remarks(self) -> list[str]:
+        """A sentence for each model that a chosen prompt has no effect on."""
+        if self.prompt == "plain":
+            return []
+        plans = [self.of(index) for index in range(self.nodes)]
+        models = dict.fromkeys(plan.model for plan in plans if plan.model.startswith(WITHOUT_PROMPT))
+        return [
+            f"{model} reads the question alone: prompt and system change nothing there" for model in models
+        ]
 
     @property
     def at_terminal(self) -> bool:
