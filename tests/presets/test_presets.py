@@ -424,3 +424,13 @@ def test_the_same_from_python() -> None:
         preset.settings(EvolveSettings, {"round": 2})
     trained = find_preset("sapo").settings(TrainSettings, {"models": "tiny:llama", "learning": {"kl": 0.1}})
     assert (trained.learning.kl, trained.learning.learning_rate, trained.nodes) == (0.1, 1e-3, 8)
+
+
+def test_choices_of_our_own_are_replaced_without_a_word(shoal: Shoal) -> None:
+    changes = ("held_out=2", "evaluate_every=0", "checkpoint_every=5", "learning.micro_groups=4", "seed=1")
+    words = [word for change in changes for word in ("--set", change)]
+    assert shoal("train", "--paper", *words, "--dry-run").err == ""
+    done = shoal(
+        "train", "--preset", "sapo-demo", "--nodes", 5, *words, "--set", "learning.kl=0.1", "--dry-run"
+    )
+    assert done.err.splitlines() == ["seed = 1 (published: 42)", "learning.kl = 0.1 (published: 0.0)"]
