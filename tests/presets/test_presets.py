@@ -282,7 +282,9 @@ def test_a_run_of_the_paper_may_have_other_tasks(shoal: Shoal) -> None:
     done = shoal("train", "--paper", "--tasks", "sums,bf", "--models", "tiny:llama", "--dry-run")
     assert done.code == 0, done.err
     told = done.err.splitlines()
-    assert [line.partition(" ")[0] for line in told] == ["models", "tasks"]
+    assert [line.partition(" ")[0] for line in told] == ["models", "tasks", "parameters"]
+    assert "binary_matrix: no task of the run is of such a family" in told[-1]
+    assert "bf," not in told[-1]
 
 
 def test_a_solo_arm_has_the_calls_of_all_nodes_where_the_paper_does_not_say(shoal: Shoal) -> None:

@@ -63,3 +63,4 @@ def test_settings_of_tasks_are_found_by_either_name_and_rest_without_a_task() ->
     assert problem_of(settings, "bf", 1).parameters == '{"difficulty":2}'
     assert problem_of(settings, "gym:bf", 1).parameters == '{"difficulty":2}'
     assert problem_of(settings, "compare", 1).parameters == "{}"
+    assert settings.remarks() == ["parameters of sums: no task of the run is of such a family"]

@@ -65,7 +65,7 @@ class Preset(msgspec.Struct, frozen=True, dict=True):
         lines = [line for line, key in _MISSING.findall(self.text) if not table.get(key)]
         for key, published in _leaves(self.table):
             value = chosen.get(key)
-            if key in self._unpublished:
+            if key in self._unpublished or _is_idle(key, chosen):
                 continue
             if value is None:
                 others = [other for other in alternatives_to(type(settings), key) if other in chosen]
@@ -110,6 +110,12 @@ def find_preset(name: str, application: str | None = None) -> Preset:
             f"{fitting}"
         )
     return preset
+
+
+def _is_idle(key: str, chosen: Mapping[str, Any]) -> bool:
+    """Whether it is a setting of a task that is not drawn from: that the tasks are others is told anyway."""
+    table, _, rest = key.partition(".")
+    return table == "parameters" and rest.partition(".")[0] not in chosen.get("tasks", ())
 
 
 def _leaves(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:

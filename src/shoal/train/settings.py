@@ -195,14 +195,16 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         return next(found, {})
 
     def remarks(self) -> list[str]:
-        """A sentence for each model that a chosen prompt has no effect on."""
-        if self.prompt == "plain":
-            return []
+        """Sentences about given settings that change nothing here."""
         plans = [self.of(index) for index in range(self.nodes)]
-        models = dict.fromkeys(plan.model for plan in plans if plan.model.startswith(WITHOUT_PROMPT))
-        return [
-            f"{model} reads the question alone: prompt and system change nothing there" for model in models
-        ]
+        found = []
+        if self.prompt != "plain":
+            for model in dict.fromkeys(one.model for one in plans if one.model.startswith(WITHOUT_PROMPT)):
+                found.append(f"{model} reads the question alone: prompt and system change nothing there")
+        drawn = {canonical_name(task) for plan in plans for task in plan.tasks}
+        if idle := [name for name in self.parameters if canonical_name(name) not in drawn]:
+            found.append(f"parameters of {', '.join(idle)}: no task of the run is of such a family")
+        return found
 
     @property
     def at_terminal(self) -> bool:
