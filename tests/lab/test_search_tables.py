@@ -177,6 +177,7 @@ def test_conditions_that_were_not_run_stand_with_the_papers_numbers_alone(tmp_pa
         ("Homo", True),
     ]
     assert "changes" not in [one.name for one in beside(results).tables]
+    assert not [one for one in results.curves if one.chart == "champions-controls"], "there is no control"
 
 
 def test_without_held_out_programs_the_columns_say_starters(tmp_path: Path) -> None:

@@ -500,7 +500,9 @@ def dei_curves(plan: Plan, summaries: Summaries[SearchSummary]) -> tuple[list[Ch
         title = family if family in CONDITIONS else _family_title(compared, family)
         nodes = [node for node in compared.nodes if node.arm.family == family]
         parts = ["baselines"] if family in CONDITIONS else ["controls"]
-        for part in ["baselines", "controls"] if family == "heterogeneous" else parts:
+        if family == "heterogeneous" and not set(families) <= set(CONDITIONS):
+            parts.append("controls")
+        for part in parts:
             found.append(_curve(compared, f"champions-{part}", title, nodes, _win_rate))
         hearing = [node for node in nodes if compared.hears(node)]
         found.append(_curve(compared, "arrivals", title, hearing, lambda one: one.novelty))
