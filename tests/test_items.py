@@ -33,6 +33,7 @@ from shoal.swarm.membership import Membership
 from shoal.swarm.pull import Pull
 from shoal.swarm.rejection import Rejection
 from shoal.swarm.settings import ExchangeSettings
+from shoal.train.crew import TrainCrew
 from tests.evolve.small import small as small_search
 from tests.evolve.test_searcher import champion_from, visited
 from tests.train.small import (
@@ -49,11 +50,12 @@ TOP = 1 << 62
 
 
 def kinds() -> Kinds:
-    """Those of all applications together."""
+    """Those of all applications together, as the nodes have them that take them."""
     found: dict[str, Kind] = {}
     for application in APPLICATIONS.values():
         crew = application.load("crew")
-        found |= {kind.name: kind for kind in crew(crew.settings_type()).kinds}
+        found |= {kind.name: kind for kind in crew(crew.settings_type()).kinds if kind.taken}
+    found |= {kind.name: kind for kind in TrainCrew(small_training(judge="any")).kinds if kind.taken}
     return Kinds(found.values())
 
 

@@ -21,7 +21,7 @@ class Application:
     `goes_on(share)` can stop (then None); `cache` is a folder that its runs share. `export(folder, out)`:
     tables and files. `report(...)`: parts of a page. `view`: a node in the dashboard. `points`: a note as
     numbers for trackers. `terminal`: tables and summary for the terminal. `findings`: an experiment's
-    results."""
+    results. An application without experiments has no `outcome` and no `findings`."""
 
     name: str
     title: str
@@ -29,13 +29,13 @@ class Application:
     check_models: str
     note: str
     summarise: str
-    outcome: str
     export: str
     report: str
     view: str
     points: str
     terminal: str
-    findings: str
+    outcome: str = ""
+    findings: str = ""
 
     def load(self, part: str) -> Any:
         return load(getattr(self, part))
@@ -73,6 +73,19 @@ APPLICATIONS = {
             points="shoal.trackers.feed:train_point",
             terminal="shoal.cli.train_terminal:TRAINING",
             findings="shoal.lab.sweep:sweep_findings",
+        ),
+        Application(
+            "judge",
+            "judge",
+            crew="shoal.judge.crew:JudgeCrew",
+            check_models="shoal.judge.crew:check_models",
+            note="shoal.runs.judging:JudgeNote",
+            summarise="shoal.judge.summary:summarise",
+            export="shoal.judge.export:export_judge",
+            report="shoal.report.judging:judging_parts",
+            view="shoal.dashboard.judge_view:JudgeView",
+            points="shoal.trackers.feed:judge_point",
+            terminal="shoal.cli.judge_terminal:JUDGE",
         ),
     )
 }

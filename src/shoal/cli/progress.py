@@ -40,7 +40,8 @@ class View:
             return f"making {models} (first use)"
         if waiting := next((node.waiting for node in progress.nodes if node.waiting), ""):
             return waiting
-        return f"{progress.done} of {progress.total} {progress.unit}"
+        of_all = f" of {progress.total}" if progress.total else ""
+        return f"{progress.done}{of_all} {progress.unit}"
 
     def title(self, progress: Progress[Any]) -> str:
         from shoal.node.standing import longest_left

@@ -53,7 +53,7 @@ def show(
         raise ConfigError(f"{given[0]} and {given[1]}: give one of them")
     application = application_of(run)
     for name in given:
-        if (name == "--rollout") != (application.name == "train"):
+        if application.name != ("train" if name == "--rollout" else "evolve"):
             raise ConfigError(f"{run} is a {application.title} run, which has no {name}")
     if cell is not None or lineage is not None or rollout is not None:
         from shoal.cli.show_details import show_cell, show_lineage, show_rollout

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from shoal.cli import options
 from shoal.cli.network import NetworkOptions, with_network
 from shoal.cli.options import option
+from shoal.errors import ConfigError
 
 if TYPE_CHECKING:
     from shoal.presets import Preset
@@ -19,6 +20,10 @@ Models = Annotated[
 ]
 Tasks = Annotated[str | None, option("--tasks", "NAME[,NAME…]", "e.g. sums,gym:base_conversion.")]
 Group = Annotated[int | None, option("--group", "G", "Completions per group.", min=2)]
+Judge = Annotated[
+    list[str] | None,
+    option("--judge", "NODE_ID|any", "Ask this judge for questions and answer them; may be repeated."),
+]
 Steps = Annotated[int | None, option("--steps", "T", "Steps of each node.", min=1)]
 
 
@@ -35,6 +40,7 @@ def train(
     steps: Steps = None,
     seed: options.Seed = None,
     until: options.Until = None,
+    judge: Judge = None,
     out: options.Out = None,
     in_process: options.InProcess = False,
     paper: options.Paper = False,
@@ -57,7 +63,6 @@ def train(
       shoal train --paper --models tiny:qwen --dry-run
       shoal show runs/sums
     """
-    from shoal.cli.output import note
     from shoal.cli.running import new_folder, run_and_report
     from shoal.runs import to_toml
     from shoal.train.crew import check_models
@@ -65,18 +70,19 @@ def train(
     published = options.find_preset(paper, preset, "train")
     chosen = settings_from(
         config, settings, preset=published, nodes=nodes, models=models, tasks=tasks, local=local,
-        external=external, group=group, steps=steps, seed=seed, until=until, joins=bool(network.join),
+        external=external, group=group, steps=steps, seed=seed, until=until, judge=judge,
+        joins=bool(network.join),
     )  # fmt: skip
     chosen.check()
     options.check_until(until)
     options.tell_departures(published, chosen)
-    for remark in chosen.remarks():
-        note(remark)
     if dry_run:
         print(to_toml(chosen), end="")
         return
     check_models(chosen)
     reached = network.network_of_run(chosen.nodes, in_process=in_process)
+    if chosen.judges and reached.is_private:
+        raise ConfigError("judge: a judge is another node: say where by --join, --listen or --swarm")
     run_and_report(chosen, out or new_folder("train"), reached, in_process=in_process, json=json, quiet=quiet)
 
 
@@ -90,7 +96,7 @@ def settings_from(
     joins: bool = False,
     model: str | None = None,
     preset: Preset | None = None,
-    **more_of_them: int | str | None,
+    **more_of_them: int | str | list[str] | None,
 ) -> TrainSettings:
     """Preset, file and options together; --set comes last. Where none of them gives the number of nodes there
     is one per model, and with `joins` a single one."""

@@ -63,6 +63,8 @@ class TrainView(View):
                 self.authors.made(self.name, _mark(group.question, group.completions))
 
     def arrived(self, item: Arrived) -> None:
+        if item.kind != "rollouts":  # the question of a judge
+            return
         self._waiting[item.author, item.epoch, item.seq, item.index] = _copied(item.item)
         if len(self._waiting) > MOST_WAITING:
             self._waiting.popitem(last=False)

@@ -146,6 +146,7 @@ def run_in_turns(
 
 
 def _collect_rest(node: AnyNode, clock: Callable[[], float], grace: float) -> None:
+    node.outside.stopping()
     until = clock() + grace
     while node.unanswered and (now := clock()) < until:
         _wait(node, now)

@@ -61,6 +61,10 @@ class Outside(Protocol[StateIn, RequestIn, AnswerOut]):
         """The time at which the next call will be over; None, the default: unknown."""
         return None
 
+    def stopping(self) -> None:
+        """The node is going to stop: calls that cost nothing need not be waited for."""
+        return
+
     def close(self) -> None:
         return
 

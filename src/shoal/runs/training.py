@@ -3,6 +3,7 @@ them; reports, the dashboard, trackers and exports read them. A turn of the loop
 
     Sample     write completions of own tasks, score them      then: share, gather, one step of learning
     Evaluate   answer the held-out tasks
+    AnswerJudges   answer the questions of judges, if there are any
 
 Answers carry texts, token ids and scores, so a resume takes the same steps of learning and samples nothing.
 """
@@ -91,12 +92,30 @@ class Evaluate(msgspec.Struct, frozen=True, tag="evaluate"):
     step: int
 
 
-TrainRequest = Sample | Evaluate
+class PendingQuestion(msgspec.Struct, frozen=True):
+    """The question of a judge, for a round of this node; an answer counts until then at most."""
+
+    judge: str
+    number: int
+    round: int
+    question: str
+    until: float
+
+
+class AnswerJudges(msgspec.Struct, frozen=True, tag="answer judges"):
+    """Answer each question once, with the policy as it is after `step` steps."""
+
+    step: int
+    questions: tuple[PendingQuestion, ...]
+    seed: int
+
+
+TrainRequest = Sample | Evaluate | AnswerJudges
 
 
 class Sampled(msgspec.Struct, frozen=True, omit_defaults=True):
     """A completion as its policy wrote it. `ids` include the end token if `finished`. `log_probs`, where they
-    were asked for, are those of the distribution that was drawn from, one per id."""
+    were asked for, are at the sampling temperature, one per id."""
 
     text: str
     finished: bool
@@ -137,7 +156,14 @@ class Evaluated(msgspec.Struct, frozen=True, tag="evaluated"):
     cpu: float = 0.0
 
 
-TrainAnswer = SampledGroups | Evaluated
+class JudgesAnswered(msgspec.Struct, frozen=True, tag="answered"):
+    """One text per question; None where the policy could not write one."""
+
+    texts: tuple[str | None, ...]
+    cpu: float = 0.0
+
+
+TrainAnswer = SampledGroups | Evaluated | JudgesAnswered
 
 
 class TrainEvidence(msgspec.Struct, frozen=True):
@@ -159,7 +185,7 @@ class TrainNote(msgspec.Struct, frozen=True, omit_defaults=True):
 
     turn: Count
     step: Count
-    kind: Literal["step", "evaluation", "missed"]
+    kind: Literal["step", "evaluation", "missed", "judged"]
     own: Count = 0
     own_informative: Count = 0
     reward_local: float | None = None

@@ -44,10 +44,14 @@ def _root(name: str, secret: str) -> bytes:
     return hashlib.scrypt(secret.encode(), salt=salt, n=1 << 14, r=8, p=1, dklen=32, maxmem=1 << 26)
 
 
+def is_node_id(text: str) -> bool:
+    return _NODE_ID.fullmatch(text) is not None
+
+
 def check_allowed(allow: Iterable[NodeId]) -> None:
     """Raises a ConfigError that names the first that is not a node id."""
     for node in allow:
-        if not _NODE_ID.fullmatch(node):
+        if not is_node_id(node):
             raise ConfigError(f"{node!r} in the allow-list is not a node id (32 letters a-z and digits 2-7)")
 
 

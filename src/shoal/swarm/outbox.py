@@ -1,6 +1,7 @@
 """The outbox: shared items that wait to be sent, and the sender of everything that a node signs.
 
-Of a kind that is kept as `latest` only the newest item waits. Registers go out before the log. The sender
+Of a kind that is kept as `latest` only the newest item waits. Registers go out before the log, and words to
+single nodes before the experience that goes to all. The sender
 keeps below the quota that receivers apply, and holds the frames that it sent, so that others can fetch them.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 import msgspec
@@ -40,17 +41,18 @@ class Parcel(NamedTuple):
 class Outbox:
     """Items in the order they were shared."""
 
-    __slots__ = ("_latest", "_log", "_settings", "_size", "since")
+    __slots__ = ("_latest", "_log", "_settings", "_size", "_words", "since")
 
     def __init__(self, settings: ExchangeSettings) -> None:
         self._settings = settings
         self._log: deque[Parcel] = deque()
+        self._words: deque[Parcel] = deque()  # go out as log, too
         self._latest: dict[str, Parcel] = {}
         self._size = 0
         self.since = 0.0  # when the oldest began to wait, or when sending was last tried
 
     def __len__(self) -> int:
-        return len(self._log) + len(self._latest)
+        return len(self._log) + len(self._words) + len(self._latest)
 
     @property
     def fills_a_frame(self) -> bool:
@@ -61,18 +63,19 @@ class Outbox:
         """Takes an item; returns how many were waiting before it."""
         waiting, settings = len(self), self._settings
         parcel = Parcel(PackedItem(kind.name, payload), digest)
+        queue = self._words if kind.direct else self._log
         if kind.keep == "latest":
             replaced = self._latest.pop(kind.name, None)
             self._size -= len(replaced.item.payload) if replaced else 0
             self._latest[kind.name] = parcel
-        elif waiting >= settings.outbox_items or self._size + len(payload) > settings.outbox_bytes:
+        elif len(queue) >= settings.outbox_items or self._size + len(payload) > settings.outbox_bytes:
             raise ShareRefused(
                 f"{waiting} items ({self._size} bytes) wait to be sent, more than receivers would take: "
                 "share less, or raise the quotas of the whole swarm",
                 "full",
             )
         else:
-            self._log.append(parcel)
+            queue.append(parcel)
         self._size += len(payload)
         if not waiting:
             self.since = now
@@ -82,13 +85,13 @@ class Outbox:
         """The content of the next frame; it stays here until `sent`."""
         if self._latest:
             return "latest", filled(self._latest.values())
-        return ("log", filled(self._log)) if self._log else None
+        return ("log", filled(chain(self._words, self._log))) if self._words or self._log else None
 
     def sent(self, keep: Keep, parcels: list[Parcel]) -> None:
         for parcel in parcels:
             self._size -= len(parcel.item.payload)
             if keep == "log":
-                self._log.popleft()
+                (self._words if self._words and self._words[0] is parcel else self._log).popleft()
             else:
                 del self._latest[parcel.item.kind]
 

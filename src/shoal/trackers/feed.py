@@ -20,6 +20,7 @@ import msgspec
 from shoal.applications import APPLICATIONS
 from shoal.errors import RunError
 from shoal.runs import Follower, Record, RunFolder
+from shoal.runs.judging import Counted, JudgeNote
 from shoal.runs.records import Note, Started, Stopped, content_of
 from shoal.runs.search import SearchNote
 from shoal.runs.training import TrainNote
@@ -152,6 +153,17 @@ def train_point(note: TrainNote) -> Point | None:
     values: dict[str, float | None] = {name: getattr(note, name) for name in STEP_VALUES}
     values["informative_share"] = note.own_informative / note.own if note.own > 0 else None
     return _point(note.step, values)
+
+
+def judge_point(note: JudgeNote) -> Point | None:
+    """The rewards of the questions that were over in this turn."""
+    rewards = [event.reward for event in note.events if isinstance(event, Counted)]
+    values: dict[str, float | None] = {
+        "reward": statistics.fmean(rewards) if rewards else None,
+        "counted": len(rewards) or None,
+        "open": note.open if note.events else None,
+    }
+    return _point(note.turn, values)
 
 
 def _point(step: int, values: dict[str, float | None]) -> Point | None:

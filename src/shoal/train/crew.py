@@ -18,15 +18,15 @@ from shoal.policy import specification
 from shoal.policy.base import Policy
 from shoal.policy.contributor import Contributor, check_contributor, open_contributor
 from shoal.policy.first_use import make_models, models_to_make
-from shoal.policy.system import OWN, system_text
 from shoal.runs import RunFolder, derive_integer
 from shoal.runs.training import TrainNote
 from shoal.tasks.confined import WorkerVerifier
 from shoal.tasks.registry import open_task
 from shoal.tasks.verifier import Posed, Verifier
+from shoal.train.answering import kinds_of
 from shoal.train.outside import TrainOutside, problem_of
 from shoal.train.prepared import read_prepared
-from shoal.train.rollouts import SEED_BITS, rollout_kinds
+from shoal.train.rollouts import ROLLOUTS, SEED_BITS
 from shoal.train.settings import NodePlan, TrainSettings
 from shoal.train.trainer import Trainer
 
@@ -46,8 +46,8 @@ class TrainCrew:
         self.settings = settings
         self.names = settings.node_names()
         self.seed = settings.seed
-        self.kinds = rollout_kinds()
-        self.shares = settings.sharing != "off"
+        self.kinds = kinds_of(settings, ROLLOUTS)
+        self.shares = settings.sharing != "off" or bool(settings.judges)
         self.linger = settings.linger
         self.at_terminal = settings.at_terminal
         self.total = settings.steps * settings.nodes
@@ -125,26 +125,17 @@ def run(settings: TrainSettings, folder: Path, **options: Any) -> str:
 def open_policy(settings: TrainSettings, plan: NodePlan, verifier: Verifier) -> Policy:
     """The policy of one node, as it is before the first step."""
     if plan.only_asks:
-        if plan.prepared:
-            return Contributor(plan.model)
-        return open_contributor(plan.model, system=None if settings.system == OWN else settings.system)
+        return Contributor(plan.model) if plan.prepared else open_contributor(plan.model)
     if not plan.model.startswith("table:"):
         # Several nodes share a machine; and the same number of threads gives the same sums.
         import_package("torch", "train", plan.model).set_num_threads(settings.threads)
-    return specification.open_policy(
-        plan.model,
-        rendering=settings.prompt,
-        examples=solved_examples(settings, plan, verifier) if settings.prompt == "few-shot" else [],
-        system=settings.system,
-        device=settings.device,
-        precision=settings.precision,
-    )
+    examples = solved_examples(settings, plan, verifier) if settings.prompt == "few-shot" else []
+    prompt, device = settings.prompt, settings.device
+    return specification.open_policy(plan.model, rendering=prompt, examples=examples, device=device)
 
 
 def check_models(settings: TrainSettings) -> None:
-    """An error if the model or the question file of a node, or the system prompt, is seen to be unusable; no
-    model is loaded."""
-    system_text(settings.system)
+    """An error if the model or the question file of a node is seen to be unusable; no model is loaded."""
     for index in range(settings.nodes):
         plan = settings.of(index)
         try:

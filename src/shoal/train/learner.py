@@ -13,7 +13,9 @@ from shoal.policy.advantage import advantages, is_informative
 from shoal.policy.base import LearningGroup, Learnt
 from shoal.policy.selection import adapt
 from shoal.runs.training import (
+    AnswerJudges,
     Evaluated,
+    JudgesAnswered,
     OwnGroup,
     Sample,
     Sampled,
@@ -24,6 +26,7 @@ from shoal.runs.training import (
     TrainRequest,
 )
 from shoal.tasks.verifier import rewards as rewards_of
+from shoal.train import answering
 from shoal.train.rollouts import PooledGroup
 from shoal.train.settings import NodePlan, TrainSettings
 from shoal.train.state import Figures, Gathered, TrainState
@@ -51,9 +54,17 @@ class Learner:
             figures.counter = own.request.counter + len(own.request.families)
         if isinstance(own.answer, SampledGroups):
             figures.last = self._learn(state, turn, own.answer, judged, began)
+            if self.settings.judges and isinstance(own.request, Sample):
+                leaves = self.leaves(figures, turn)
+                answering.step_taken(figures.judging, own.request.epoch, turn.now, leaves=leaves)
         elif isinstance(own.answer, Evaluated):
             figures.evaluated = figures.step
             figures.last = self._evaluated(turn, figures, own.answer, state.gathered)
+        elif isinstance(own.request, AnswerJudges):
+            said = answering.absorb(figures.judging, own)
+            cpu = own.answer.cpu if isinstance(own.answer, JudgesAnswered) else 0.0
+            note = TrainNote(turn.number, figures.step, "judged", cpu=cpu, said=said)
+            figures.last = _with_arrivals(note, state.gathered)
         else:
             figures.failed, figures.trouble = figures.failed + 1, own.missed
             said = f"step {figures.step + 1}: nothing was sampled: {own.missed}"
@@ -61,13 +72,20 @@ class Learner:
         state.gathered = Gathered()
         return state
 
+    def leaves(self, figures: Figures, turn: Turn) -> bool:
+        """Whether the step that was taken is the last one."""
+        return figures.step >= self.settings.steps or not turn.ledger.fits(self.reserve(figures))
+
+    def reserve(self, figures: Figures) -> dict[str, int]:
+        """The most tokens that the next step may generate."""
+        return {"tokens": figures.local * self.plan.group * self.settings.max_new_tokens}
+
     def _evaluated(self, turn: Turn, figures: Figures, answer: Evaluated, gathered: Gathered) -> TrainNote:
         total = sum(one.total for one in answer.families.values())
         reward = sum(one.reward for one in answer.families.values())
         said = f"step {figures.step}: held-out reward {reward / total if total else 0.0:.3f} on {total} tasks"
         note = TrainNote(turn.number, figures.step, "evaluation", held_out=answer.families, cpu=answer.cpu)
-        dropped = dict(gathered.dropped)
-        return msgspec.structs.replace(note, seen=gathered.seen, dropped=dropped, said=said)
+        return msgspec.structs.replace(_with_arrivals(note, gathered), said=said)
 
     def _learn(
         self, state: TrainState, turn: Turn, answer: SampledGroups, judged: Verified, began: float
@@ -75,8 +93,7 @@ class Learner:
         figures, gathered = state.figures, state.gathered
         figures.step += 1
         own = [(one, rewards_of(one.scores, self.settings.reward)) for one in answer.groups]
-        least = self.settings.least_spread
-        informative = [one for one in own if is_informative(one[1], least)]
+        informative = [one for one in own if is_informative(one[1])]
         trained = informative if self.settings.filter_own else own
         learnt, trouble = self._take_step(state, trained, gathered.chosen)
         if trouble or (self.plan.local and not own):
@@ -95,7 +112,7 @@ class Learner:
             figures.recent[group.task.family] = before + SMOOTHING * (mean - before)
         oldest = max((figures.step - 1 - group.step for group in gathered.chosen), default=0)
         evidence = [one.verdict.evidence for one in judged if one.verdict.accepted]
-        found = sum(one is not None and is_informative(one.rewards, least) for one in evidence)
+        found = sum(one is not None and is_informative(one.rewards) for one in evidence)
         refused = Counter(answer.refused)
         passed_over = Counter[str]()
         for one in judged:
@@ -148,7 +165,7 @@ class Learner:
         if self.plan.is_frozen or not (own or chosen):
             return None, ""
         rewards = [list(one) for _, one in own] + [list(group.rewards or ()) for group in chosen]
-        scaled = advantages(rewards, self.settings.scale, self.settings.advantage_epsilon)
+        scaled = advantages(rewards, self.settings.scale)
         groups = [
             LearningGroup(group.question, group.completions, advantage)
             for (group, _), advantage in zip(own, scaled, strict=False)
@@ -180,6 +197,11 @@ class Learner:
                 turn.credit(received.author, received.place, "useful")
             figures.uses[group.topic] = figures.uses.get(group.topic, 0) + 1
             state.pool.remove(group)
+
+
+def _with_arrivals(note: TrainNote, gathered: Gathered) -> TrainNote:
+    """The note of a turn that learnt nothing, with the groups that arrived meanwhile."""
+    return msgspec.structs.replace(note, seen=gathered.seen, dropped=dict(gathered.dropped))
 
 
 def _with_line(note: TrainNote, trouble: str) -> TrainNote:

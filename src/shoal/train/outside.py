@@ -12,8 +12,10 @@ from shoal.node import Reply
 from shoal.policy.base import Policy, Sampling
 from shoal.runs import derive_integer
 from shoal.runs.training import (
+    AnswerJudges,
     Evaluate,
     Evaluated,
+    JudgesAnswered,
     OwnGroup,
     Right,
     Sample,
@@ -26,6 +28,7 @@ from shoal.runs.training import (
 from shoal.tasks.family import canonical_parameters
 from shoal.tasks.registry import canonical_name
 from shoal.tasks.verifier import Posed, Problem, Scored, Scoring, Verifier, rewards as rewards_of
+from shoal.train import answering
 from shoal.train.prepared import Prepared
 from shoal.train.rollouts import SEED_BITS, task_seed
 from shoal.train.settings import NodePlan, TrainSettings
@@ -50,6 +53,10 @@ class TrainOutside:
         if isinstance(request, Sample):
             sampled = self.sample(state.policy, request)
             return Reply(sampled, {"tokens": sampled.tokens})
+        if isinstance(request, AnswerJudges):
+            began = self.processor_time()
+            texts = answering.answer(state.policy, self.settings, request)
+            return Reply(JudgesAnswered(texts, round(self.processor_time() - began, 6)), {})
         return Reply(self.evaluate(state.policy, request), {})
 
     def sample(self, policy: Policy, request: Sample) -> SampledGroups:
@@ -74,9 +81,7 @@ class TrainOutside:
             written = [self.prepared[task.counter].sampled() for task, _, _ in posed]
         elif posed:
             settings, questions = self.settings, [question for _, _, question in posed]
-            sampling = Sampling(
-                settings.max_new_tokens, settings.temperature, settings.send_log_probs, settings.top_p
-            )
+            sampling = Sampling(settings.max_new_tokens, settings.temperature, settings.send_log_probs)
             written = policy.sample(questions, self.plan.group, sampling, request.seed)
         groups = []
         for (task, problem, question), completions in zip(posed, written, strict=True):
@@ -134,4 +139,5 @@ class TrainOutside:
 
 
 def problem_of(settings: TrainSettings, task: str, seed: int) -> Problem:
-    return Problem(canonical_name(task), "", canonical_parameters(settings.parameters_of(task)), seed)
+    name, given = canonical_name(task), settings.parameters
+    return Problem(name, "", canonical_parameters(given.get(task) or given.get(name) or {}), seed)

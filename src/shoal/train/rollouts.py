@@ -11,6 +11,7 @@ from shoal.runs.training import MOST_GROUP_BYTES, RolloutGroup, SentGroup
 from shoal.swarm import Kind, Kinds, Received
 
 SEED_BITS = 62
+ROLLOUTS = Kind("rollouts", RolloutGroup, MOST_GROUP_BYTES, "log", SentGroup)
 
 ReceivedGroup = Received[RolloutGroup]
 PooledGroup = Pooled[ReceivedGroup]
@@ -23,7 +24,7 @@ def task_seed(author: str, epoch: int, counter: int) -> int:
 
 
 def rollout_kinds() -> Kinds:
-    return Kinds([Kind("rollouts", RolloutGroup, MOST_GROUP_BYTES, "log", SentGroup)])
+    return Kinds([ROLLOUTS])
 
 
 def pooled(received: ReceivedGroup, step: int) -> PooledGroup:

@@ -10,26 +10,28 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from shoal.errors import ConfigError, TaskError
-from shoal.policy.advantage import EPSILON, LEAST_SPREAD, ScaleRewards
-from shoal.policy.base import Learning, Precision
+from shoal.errors import ConfigError
+from shoal.policy.advantage import ScaleRewards
+from shoal.policy.base import Learning
 from shoal.policy.pool import PoolLimits
 from shoal.policy.selection import Selection
-from shoal.policy.system import OWN, check_system
+from shoal.runs.judging import MOST_READERS
 from shoal.runs.moments import moment
+from shoal.swarm.membership import is_node_id
 from shoal.tasks.questions import check_files
 from shoal.tasks.registry import canonical_name
 
 Sharing = Literal["all", "informative", "sample", "off"]
 """Which own groups are sent out. "sample": a random one of them. "off": nothing, and no network at all."""
 
+ANY = "any"
+"""In place of the ids of judges: whoever poses questions is answered."""
+
 DEFAULT_MODELS = ("tiny:llama", "tiny:gpt2", "tiny:qwen")
 NOT_TRAINED = "frozen:"
 """In front of a model: it only contributes."""
 PREPARED = "rollouts:"
 """A file of rollouts, or the folder of a search, in place of a model."""
-WITHOUT_PROMPT = ("table:", "person:", "program:")
-"""Models that are given the question and nothing around it."""
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -64,28 +66,18 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     steps: Steps = 40  # steps of each node. The paper: 2000
     seed: Count = 0  # all randomness of the run follows from it, apart from the network's
     each: tuple[NodeSettings, ...] = ()  # differences of single nodes, in their order: `[[each]]`, see below
-    # Settings of task families, by the name of the task; those of families that have no task here rest.
-    parameters: dict[str, dict[str, Any]] = {}
+    parameters: dict[str, dict[str, Any]] = {}  # settings of task families, by the name of the task
     files: dict[str, str] = {}  # paths of question files, by the name of the task, e.g. file:0123456789abcdef
 
     max_new_tokens: Annotated[int, msgspec.Meta(ge=1, le=8192)] = 16  # most tokens of one completion
     temperature: Annotated[float, msgspec.Meta(gt=0, le=10)] = 1.0  # of samples; evaluations are greedy
-    # Samples are drawn from the likeliest tokens, as few as have this probability together; 1: from all.
-    top_p: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
     # The form in which a question is put: as it is, by the model's chat template, or behind solved examples.
     prompt: Literal["plain", "chat", "few-shot"] = "plain"
-    # The system prompt of a chat prompt: shoal (asks for answer tags), none, a prompt of reasoning-gym such
-    # as gym:default, or a text.
-    system: str = OWN
     # The answer within a completion: between <answer> tags, or without tags also the first line (lenient).
     # The paper: tags; small models leave them out.
     answers: Literal["lenient", "tags"] = "lenient"
     reward: Literal["binary", "raw"] = "binary"  # right or wrong, or the family's own score from 0 to 1
     scale: ScaleRewards = "group"  # divisor of centred rewards: deviation of the group, of the step, or none
-    # Added to that deviation. The paper: 1e-8.
-    advantage_epsilon: Annotated[float, msgspec.Meta(gt=0, le=1)] = EPSILON
-    # A group is informative if best and worst reward differ by so much; 0: by anything, as in the paper.
-    least_spread: Annotated[float, msgspec.Meta(ge=0, le=1)] = LEAST_SPREAD
     filter_own: bool = False  # own groups without information are left out too; the paper: no
     learning: Learning = Learning(micro_groups=8)  # one step of learning, see below
 
@@ -98,6 +90,10 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     send_log_probs: bool = False  # sends log-probs along, for others' importance weights
     pool: PoolLimits = PoolLimits()  # the store of foreign groups, see below
 
+    judge: str | tuple[str, ...] = ()  # ids of judges that are asked for questions and answered, or "any"
+    # The one answer to a judge is written as samples are, as in the paper, or is the likeliest one (greedy).
+    judge_sampling: Literal["temperature", "greedy"] = "temperature"
+
     tokens: Positive | None = None  # most tokens that one node generates; without it any number
     evaluate_every: Count = 10  # steps between two evaluations on held-out tasks; 0: none
     held_out: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)] = 64  # tasks per family, alike in all runs
@@ -108,11 +104,9 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     until: str = ""
     threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 1  # processor threads of one node's model
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"  # where models compute
-    # Numbers that models compute in; auto: fp32, but bf16 below adapters on a card that has it.
-    precision: Precision = "auto"
 
     def __post_init__(self) -> None:
-        for name in ("models", "tasks"):
+        for name in ("models", "tasks", "judge"):
             if isinstance(value := getattr(self, name), str):  # in Python, a single one needs no list
                 msgspec.structs.force_setattr(self, name, (value,))
 
@@ -133,14 +127,9 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         for task in dict.fromkeys(named):
             canonical_name(task)
         check_files(self.files)
-        families: dict[str, str] = {}
-        for name in self.parameters:
-            try:
-                first = families.setdefault(canonical_name(name), name)
-            except TaskError as error:
-                raise ConfigError(f"parameters.{name}: {error}") from None
-            if first != name:
-                raise ConfigError(f"parameters.{name}: {first} is the same family: join the two")
+        unused = [name for name in self.parameters if name not in named]
+        if unused:
+            raise ConfigError(f"parameters.{unused[0]}: no task of the run is called so: {', '.join(named)}")
         if len(self.each) > self.nodes:
             raise ConfigError(f"each: {len(self.each)} nodes are described, and the run has {self.nodes}")
         for index in range(self.nodes):
@@ -152,17 +141,21 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
             if self.tokens is not None and node.most_tokens > self.tokens:
                 most = f"one step of node {index + 1} may take ({node.most_tokens})"
                 raise ConfigError(f"tokens: {self.tokens} are fewer than {most}")
-            if node.model.startswith("table:"):
-                from shoal.policy.table import check_learning, check_precision  # it needs numpy
-
-                check_precision(node.model, self.precision)
-                check_learning(node.model, self.learning)
-        check_system(self.system)
-        if self.system != OWN and self.prompt != "chat":
-            remedy = 'set prompt = "chat", or leave system out'
-            raise ConfigError(f"system: a prompt of the kind {self.prompt} has none: {remedy}")
+        self._check_judges()
         if self.adaptive and min(self.of(index).local for index in range(self.nodes)) < 1:
             raise ConfigError("adaptive: needs one own group or more: give local groups")
+
+    def _check_judges(self) -> None:
+        if self.judges == (ANY,):
+            return
+        if len(self.judges) > MOST_READERS:
+            raise ConfigError(f"judge: {len(self.judges)} judges are named: at most {MOST_READERS}")
+        for judge in self.judges:
+            if not is_node_id(judge):
+                what = "is not a node id (32 letters a-z and digits 2-7)"
+                raise ConfigError(
+                    f'judge: {judge[:64]!r} {what}: a judge shows its own, or give "{ANY}" alone'
+                )
 
     def of(self, index: int) -> NodePlan:
         own = self.each[index] if index < len(self.each) else NodeSettings()
@@ -185,26 +178,12 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
             max_new_tokens=self.max_new_tokens,
         )
 
+    @property
+    def judges(self) -> tuple[str, ...]:
+        return (self.judge,) if isinstance(self.judge, str) else self.judge
+
     def node_names(self) -> list[str]:
         return [self.of(index).name for index in range(self.nodes)]
-
-    def parameters_of(self, task: str) -> dict[str, Any]:
-        """The given settings of a task's family."""
-        family = canonical_name(task)
-        found = (given for name, given in self.parameters.items() if canonical_name(name) == family)
-        return next(found, {})
-
-    def remarks(self) -> list[str]:
-        """Sentences about given settings that change nothing here."""
-        plans = [self.of(index) for index in range(self.nodes)]
-        found = []
-        if self.prompt != "plain":
-            for model in dict.fromkeys(one.model for one in plans if one.model.startswith(WITHOUT_PROMPT)):
-                found.append(f"{model} reads the question alone: prompt and system change nothing there")
-        drawn = {canonical_name(task) for plan in plans for task in plan.tasks}
-        if idle := [name for name in self.parameters if canonical_name(name) not in drawn]:
-            found.append(f"parameters of {', '.join(idle)}: no task of the run is of such a family")
-        return found
 
     @property
     def at_terminal(self) -> bool:

@@ -14,6 +14,7 @@ from shoal.errors import RunError
 from shoal.policy.base import Policy
 from shoal.policy.pool import Pool, PoolLimits, PoolSnapshot
 from shoal.runs.training import TrainNote
+from shoal.train.answering import Judging
 from shoal.train.rollouts import PooledGroup, ReceivedGroup
 
 POLICY_FOLDER = "policy"
@@ -23,7 +24,8 @@ class Figures(msgspec.Struct):
     """The plain part of the state. `step`: steps taken; `evaluated`: the step of the last evaluation; `uses`:
     the times that each topic of others' tasks was trained on; `recent`: moving mean of the own reward by
     family; `failed`: turns in a row without a result, with the last one's reason in `trouble`; `shunned`:
-    authors whose groups took too long, with the step until which their groups are left alone."""
+    authors whose groups took too long, with the step until which their groups are left alone; `judging`: the
+    dealings with judges, of which nothing is learnt."""
 
     local: int
     external: int
@@ -36,6 +38,7 @@ class Figures(msgspec.Struct):
     trouble: str = ""
     shunned: dict[str, int] = {}
     last: TrainNote | None = None
+    judging: Judging = msgspec.field(default_factory=Judging)
 
 
 @dataclass

@@ -17,6 +17,7 @@ from pathlib import Path
 from shoal.runs import RunFolder, load_settings, read
 from shoal.runs.records import Note, Shared, Started, Stopped, content_of, decode_payload, reads_run, refusing
 from shoal.runs.training import Cost, Spreading, TrainNodeSummary, TrainNote, TrainSummary
+from shoal.train.rollouts import ROLLOUTS
 from shoal.train.settings import NodePlan, TrainSettings
 
 RECENT = 10
@@ -52,7 +53,7 @@ def read_history(journal: Path) -> NodeHistory:
                 case Note(note=note):
                     history.turns.append(decode_payload(note, TrainNote, "the note"))
                 case Shared(items=items):
-                    history.shared += sum(not item.refused for item in items)
+                    history.shared += sum(item.kind == ROLLOUTS.name and not item.refused for item in items)
                 case Stopped(reason=reason):
                     history.ended = reason
                 case Started():

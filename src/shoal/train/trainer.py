@@ -12,16 +12,21 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from shoal.node import GiveUp, Proposal, Rest, Turn, Verdict
 from shoal.policy.advantage import is_informative
 from shoal.policy.base import Policy
 from shoal.policy.pool import Pool
-from shoal.policy.selection import filter_of, walk
+from shoal.policy.selection import walk
+from shoal.runs.judging import JudgeQuestion
 from shoal.runs.moments import moment
 from shoal.runs.training import (
     MOST_MODEL,
+    AnswerJudges,
     Completion,
     Evaluate,
+    JudgesAnswered,
     RolloutGroup,
     Sample,
     SampledGroups,
@@ -30,10 +35,11 @@ from shoal.runs.training import (
     TrainNote,
     TrainRequest,
 )
+from shoal.swarm import Received
 from shoal.tasks.verifier import SLOW, STOPPED, Problem, Scored, Scoring, Verifier, rewards as rewards_of
-from shoal.train import state as states
+from shoal.train import answering, state as states
 from shoal.train.learner import Learner, OwnTurn
-from shoal.train.rollouts import PooledGroup, ReceivedGroup, pooled, rollout_kinds, task_seed
+from shoal.train.rollouts import ROLLOUTS, PooledGroup, ReceivedGroup, pooled, task_seed
 from shoal.train.settings import TrainSettings
 from shoal.train.state import Figures, Gathered, TrainState
 
@@ -58,7 +64,6 @@ class Trainer(Learner):
     """
 
     name = "train"
-    kinds = rollout_kinds()
     request_type: Any = TrainRequest
     answer_type: Any = TrainAnswer
     evidence_type = TrainEvidence
@@ -77,6 +82,8 @@ class Trainer(Learner):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(settings, settings.of(index), processor_time)
+        self.kinds = answering.kinds_of(settings, ROLLOUTS)
+        self._asks = bool(settings.judges) and not self.plan.is_frozen
         self.author = author
         self.epoch = epoch
         self.verifier = verifier
@@ -84,7 +91,6 @@ class Trainer(Learner):
         self._prepared = prepared
         self._clock = clock
         self._accepted = frozenset(settings.accept)
-        self._is_useful = filter_of(settings.selection, settings.least_spread)
         self._verifying = (0, 0.0)  # a turn, and how many seconds it has verified for; no part of the state
 
     def initial_state(self) -> TrainState:
@@ -110,8 +116,12 @@ class Trainer(Learner):
             return GiveUp(figures.trouble)
         if self._must_evaluate(figures):
             return Proposal(Evaluate(figures.step))
+        if self._must_answer(figures):
+            seed = turn.random("judge").getrandbits(61)
+            return Proposal(AnswerJudges(figures.step, figures.judging.pending, seed))
         if figures.step >= self.settings.steps:
             return None
+        turn = answering.in_training(turn, figures.judging)
         families = tuple(turn.random("tasks").choices(self.plan.tasks, k=figures.local))
         if self._prepared is not None:
             families = ("prepared",) * min(figures.local, self._prepared - figures.counter)
@@ -119,12 +129,14 @@ class Trainer(Learner):
                 return None
         seed = turn.random("sampling").getrandbits(62)
         request = Sample(figures.step + 1, self.epoch, figures.counter, families, seed)
-        most_tokens = figures.local * self.plan.group * self.settings.max_new_tokens
-        if turn.ledger.fits({"tokens": most_tokens}):
-            return Proposal(request, {"tokens": most_tokens})
+        if turn.ledger.fits(reserve := self.reserve(figures)):
+            return Proposal(request, reserve)
         # Tokens have run out: one evaluation at the end shows where that led to.
         is_known = figures.evaluated == figures.step or not self.settings.evaluate_every
         return None if is_known or self.plan.is_frozen else Proposal(Evaluate(figures.step))
+
+    def _must_answer(self, figures: Figures) -> bool:
+        return bool(figures.judging.pending) and not self._must_evaluate(figures)
 
     def _must_evaluate(self, figures: Figures) -> bool:
         every = self.settings.evaluate_every
@@ -134,20 +146,29 @@ class Trainer(Learner):
 
     # The swarm.
 
-    def share(self, state: TrainState, turn: Turn, fresh: OwnTurn | None) -> Iterable[RolloutGroup]:
-        """The groups just sampled. Those of an earlier start of this node stay here: receivers would take
-        them for another's."""
-        if fresh is None or not isinstance(fresh.request, Sample) or fresh.request.epoch != self.epoch:
+    def share(self, state: TrainState, turn: Turn, fresh: OwnTurn | None) -> Iterable[msgspec.Struct]:
+        """The groups just sampled, or answers to judges; after a step the request for a question. Groups of
+        an earlier start of this node stay here: receivers would take them for another's."""
+        figures, judging = state.figures, state.figures.judging
+        stepped = fresh is None and figures.last is not None and figures.last.kind == "step"
+        if stepped and self._asks and judging.asks_at == turn.now:
+            leaves = self.leaves(figures, turn)
+            yield answering.request(self.settings, self.plan, judging, figures.step, leaves=leaves)
+        if fresh is not None and isinstance(fresh.request, AnswerJudges):
+            if isinstance(fresh.answer, JudgesAnswered):
+                yield from answering.answers(fresh.request, fresh.answer)
+            return
+        if fresh is None or self.settings.sharing == "off":
+            return
+        if not isinstance(fresh.request, Sample) or fresh.request.epoch != self.epoch:
             return
         if not isinstance(fresh.answer, SampledGroups):
             return
         groups = list(fresh.answer.groups)
         if self.settings.sharing == "informative":
-            rewards = [rewards_of(one.scores, self.settings.reward) for one in groups]
-            least = self.settings.least_spread
-            groups = [one for one, found in zip(groups, rewards, strict=True) if is_informative(found, least)]
+            groups = [one for one in groups if is_informative(rewards_of(one.scores, self.settings.reward))]
         elif self.settings.sharing == "sample" and groups:
-            groups = [turn.random("share").choice(groups)]
+            groups = [answering.in_training(turn, judging).random("share").choice(groups)]
         send, temperature = self.settings.send_log_probs, self.settings.temperature
         model = self.plan.model[:MOST_MODEL]
         for group in groups:
@@ -160,21 +181,16 @@ class Trainer(Learner):
     ) -> Generator[Sequence[ReceivedGroup], Verdicts, None]:
         """Puts everything into the pool, unverified; then walks through it and verifies the drawn groups."""
         figures, pool = state.figures, state.pool
+        learns = not (self._must_evaluate(figures) or self._must_answer(figures) or self.plan.is_frozen)
+        arrived = self._take_questions(figures, turn.now, arrived)
         state.gathered = gathered = Gathered(seen=len(arrived))
         figures.shunned = {name: until for name, until in figures.shunned.items() if until > figures.step}
         self._take_in(state, arrived)
-        if self._must_evaluate(figures) or self.plan.is_frozen:
+        if not learns:
             return
-        rng, budget = turn.random("selection"), self.settings.verify_budget
-        path = walk(
-            self.settings.selection,
-            pool,
-            figures.external,
-            budget,
-            rng,
-            figures.uses,
-            self.settings.least_spread,
-        )
+        rng = answering.in_training(turn, figures.judging).random("selection")
+        budget = self.settings.verify_budget
+        path = walk(self.settings.selection, pool, figures.external, budget, rng, figures.uses)
         slow = 0
         try:
             batch = next(path)
@@ -185,12 +201,23 @@ class Trainer(Learner):
                     if group.author not in figures.shunned:  # by an earlier verdict of this batch
                         slow += self._take_verdict(state, group, verdict)
                 if slow >= MOST_SLOW:
-                    known = [one for one in pool if one.rewards is not None and self._is_useful(one.rewards)]
+                    known = [one for one in pool if one.rewards is not None and is_informative(one.rewards)]
                     gathered.chosen = known[: figures.external]
                     return
                 batch = path.send([group.rewards for group in batch])
         except StopIteration as end:
             gathered.chosen = end.value
+
+    def _take_questions(
+        self, figures: Figures, now: float, arrived: Sequence[Received[Any]]
+    ) -> Sequence[ReceivedGroup]:
+        """Keeps what judges ask, and returns the rollout groups."""
+        if not self.settings.judges:
+            return arrived
+        questions = [one for one in arrived if isinstance(one.item, JudgeQuestion)]
+        if self._asks:
+            answering.take_in(figures.judging, self.settings, self.plan, questions, figures.step, now)
+        return [one for one in arrived if isinstance(one.item, RolloutGroup)]
 
     def _take_in(self, state: TrainState, arrived: Sequence[ReceivedGroup]) -> None:
         figures, pool, dropped = state.figures, state.pool, state.gathered.dropped
@@ -206,7 +233,7 @@ class Trainer(Learner):
         """Notes the rewards of a group, or removes it; returns how far that is from holding up the step."""
         if verdict.accepted and verdict.evidence is not None:
             group.rewards = verdict.evidence.rewards
-            if not self._is_useful(group.rewards):
+            if not is_informative(group.rewards):
                 state.pool.remove(group)
             return 0
         reason = verdict.reason.partition(":")[0]

@@ -6,12 +6,13 @@ import { SwarmView } from "./swarm.js";
 import { ArchiveView } from "./archive.js";
 import { ReplayView } from "./replay.js";
 import { TrainView } from "./train.js";
+import { BoardView } from "./board.js";
 import { BudgetView } from "./budget.js";
 
 // Every tab that there is; a run says which of them it has.
 const VIEWS = {
   swarm: ["Swarm", SwarmView], archive: ["Archive", ArchiveView], replay: ["Replay", ReplayView],
-  train: ["Training", TrainView], budget: ["Budget", BudgetView],
+  train: ["Training", TrainView], board: ["Board", BoardView], budget: ["Budget", BudgetView],
 };
 const main = document.getElementById("main");
 const navigation = document.getElementById("views");

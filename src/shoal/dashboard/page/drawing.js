@@ -40,7 +40,7 @@ export function readable(colour) {
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [420, 210, 46, 10, 8, 36];
 
 // `lines` are {name, index, points: [x, y, x, y …], tip: [x, y] or null}; nothing to show is null.
-function chart(title, horizontal, lines) {
+export function chart(title, horizontal, lines) {
   const shown = lines.map((line) => ({ ...line, all: line.tip ? [...line.points, ...line.tip] : line.points }))
     .filter((line) => line.all.length);
   if (!shown.length) return null;
