@@ -62,3 +62,17 @@ def test_small_differences_do_not_inform() -> None:
     assert is_informative([0.0, 0.04], least_spread=0.01)
     assert not is_informative([1.0])
     assert not is_informative([])
+
+
+def test_any_difference_may_inform_and_none_never_does() -> None:
+    assert is_informative([0.0, 1e-9], least_spread=0.0)
+    assert not is_informative([0.5, 0.5], least_spread=0.0)
+    assert not is_informative([1.0], least_spread=0.0)
+    assert not is_informative([], least_spread=0.0)
+
+
+def test_the_epsilon_is_added_to_the_deviation() -> None:
+    ((first, *_),) = advantages([[1.0, 0.0, 0.0, 0.0]], epsilon=1e-8)
+    assert first == pytest.approx(0.75 / 0.5, rel=1e-7)
+    ((first, *_),) = advantages([[1.0, 0.0, 0.0, 0.0]], epsilon=0.5)
+    assert first == pytest.approx(0.75)

@@ -407,6 +407,53 @@ def test_specs_are_read(tmp_path: Path) -> None:
         open_policy(f"local:{folder}", rendering="chat", device="cpu")
 
 
+def test_precision_is_that_of_the_weights(tmp_path: Path) -> None:
+    """bf16 samples and learns; what a device cannot do is one line."""
+    folder = make_folder("llama", tmp_path / "model")
+    for precision, wanted in (("auto", torch.float32), ("fp32", torch.float32), ("bf16", torch.bfloat16)):
+        policy = open_policy(f"local:{folder}", device="cpu", precision=precision)  # type: ignore[arg-type]
+        assert isinstance(policy, LanguageModelPolicy)
+        before = weights(policy)
+        assert {weight.dtype for weight in before} == {wanted}
+        policy.learn(own_groups(policy), Learning(learning_rate=0.1), 1.0)
+        assert not same(before, weights(policy))
+        policy.save(tmp_path / precision)
+        again = open_policy(f"local:{folder}", device="cpu", precision=precision)  # type: ignore[arg-type]
+        again.restore(tmp_path / precision)
+        assert isinstance(again, LanguageModelPolicy)
+        assert same(weights(policy), weights(again))
+    with pytest.raises(ConfigError, match="precision: table:small computes in fp32"):
+        open_policy("table:small", precision="bf16")
+
+
+def test_a_device_without_bf16_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **options: object) -> torch.Tensor:
+        raise RuntimeError(f"no {options['dtype']} here")
+
+    folder = make_folder("llama", tmp_path / "model")
+    monkeypatch.setattr(torch, "ones", refuse)
+    with pytest.raises(
+        ConfigError, match=r"precision: cpu cannot compute in bf16 for local:.*: choose fp32 or auto$"
+    ):
+        open_policy(f"local:{folder}", device="cpu", precision="bf16")
+
+
+def test_a_gradient_norm_of_zero_clips_nothing(tmp_path: Path) -> None:
+    """The first step of Adam does not show the length of a gradient; with a large epsilon it does."""
+
+    def moved(norm: float) -> float:
+        policy = policy_of(tmp_path / str(norm))
+        before = weights(policy)
+        steep = [
+            LearningGroup(one.question, one.completions, [9.0, -9.0, 9.0, -9.0]) for one in own_groups(policy)
+        ]
+        learnt = policy.learn(steep, Learning(gradient_norm=norm, adam_epsilon=1.0), 1.0)
+        assert learnt.gradient_norm > 1
+        return max(float((new - old).abs().max()) for new, old in zip(weights(policy), before, strict=True))
+
+    assert moved(0.0) == moved(1e6) > moved(1.0)
+
+
 def test_digests_tell_tokenizers_apart(tmp_path: Path) -> None:
     one, other = policy_of(tmp_path / "a"), policy_of(tmp_path / "b", "gpt2")
     one._loaded.tokenizer(["a", "bcd"], padding=True)

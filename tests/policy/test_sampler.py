@@ -12,6 +12,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 import torch
+from transformers import TopPLogitsWarper
 
 from shoal.policy.fast_sampler import FastSampler
 from shoal.policy.sampler import Drawer, Drawn, PlainSampler
@@ -22,8 +23,8 @@ PROMPTS = [[5, 9, 77, 30, 2, 8, 61], [14, 15, 16], [40, 41, 42, 43, 44, 45, 46, 
 NEW = 14
 
 
-def drawer(temperature: float = 1.0, seed: int = 3, log_probs: bool = False) -> Drawer:
-    return Drawer(temperature, seed, torch.device("cpu"), log_probs)
+def drawer(temperature: float = 1.0, seed: int = 3, log_probs: bool = False, top_p: float = 1.0) -> Drawer:
+    return Drawer(temperature, seed, torch.device("cpu"), log_probs, top_p)
 
 
 def samplers(loaded: Loaded) -> list[FastSampler | PlainSampler]:
@@ -140,3 +141,43 @@ def test_same_seed_same_texts_and_the_global_generator_rests(tmp_path: Path) -> 
         assert runs[0] == runs[1] != runs[2]
         assert all(first != second for first, second in itertools.pairwise(runs[0]))
         assert torch.equal(torch.random.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("top_p", [0.05, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("temperature", [0.7, 2.0])
+def test_top_p_draws_from_the_tokens_that_transformers_keeps(top_p: float, temperature: float) -> None:
+    """Only those, all of them, as often as they should; log-probs are those of what was drawn from."""
+    logits = torch.tensor([[3.0, 2.5, 2.0, 0.0, -1.0, 2.0], [0.0, 0.0, 0.0, 0.0, 9.0, 0.0]])
+    kept = TopPLogitsWarper(top_p)(None, logits / temperature)
+    expected = kept.log_softmax(-1)
+    count = 3000
+    rows = logits.repeat_interleave(count, 0)
+    ids, log_probs = drawer(temperature, log_probs=True, top_p=top_p).draw(rows.clone())
+    assert log_probs is not None
+    assert torch.allclose(
+        log_probs, expected.repeat_interleave(count, 0).gather(1, ids[:, None])[:, 0].double()
+    )
+    for row in range(2):
+        found = torch.bincount(ids[row * count : (row + 1) * count], minlength=6) / count
+        wanted = expected[row].exp()
+        assert not found[wanted == 0].any()
+        assert float((found - wanted).abs().max()) < 4 * (0.25 / count) ** 0.5
+
+
+def test_a_top_p_of_one_is_the_old_way_bit_for_bit(tmp_path: Path) -> None:
+    loaded = make_loaded("llama", tmp_path)
+    for sampler in samplers(loaded):
+        plain = sampler.sample(PROMPTS, 4, NEW, Drawer(1.3, 5, torch.device("cpu"), True))
+        same = sampler.sample(PROMPTS, 4, NEW, drawer(1.3, 5, True, top_p=1.0))
+        narrow = sampler.sample(PROMPTS, 4, NEW, drawer(1.3, 5, True, top_p=0.1))
+        assert plain == same != narrow
+        assert all(0 >= one > float("-inf") for rows in narrow for row in rows for one in row.log_probs)
+
+
+def test_a_draw_beyond_the_last_sum_is_the_last_kept_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random numbers of almost 1 may round to the whole sum: never to a token that is out."""
+    monkeypatch.setattr(torch, "rand", lambda *shape, **options: torch.ones(shape[0], dtype=torch.float64))
+    ids, log_probs = drawer(log_probs=True, top_p=0.6).draw(torch.tensor([[1.0, 5.0, 4.9, -3.0]]))
+    assert ids.tolist() == [2]
+    assert log_probs is not None
+    assert float(log_probs) > -1

@@ -7,7 +7,7 @@ import random
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from shoal.policy.selection import adapt, choose, walk
+from shoal.policy.selection import Selection, adapt, choose, walk
 from tests.policy.small_groups import pooled
 
 REWARDS = {1: (0.0, 1.0), 2: (1.0, 1.0), 3: (0.0, 0.0), 4: (0.0, 0.0, 0.0, 1.0), 5: (1.0, 1.0, 1.0, 0.0)}
@@ -126,3 +126,31 @@ def test_adapting_stays_within_bounds() -> None:
     assert adapt(external, 8, 0.0, 1.0) == 2
     assert adapt(7, 8, 0.0, 1.0) == 7
     assert adapt(3, 8, None, 0.5) == 3
+
+
+def test_uniform_draws_from_all_groups_that_could_be_verified() -> None:
+    """No filter: groups without information are chosen as often as others; refused ones never."""
+
+    def verify(one):  # type: ignore[no-untyped-def]
+        return None if one.order[2] == 2 else look_up(one)
+
+    counts = dict.fromkeys(REWARDS, 0)
+    for seed in range(800):
+        (one,) = choose(walk("uniform", pool_of(), 1, 100, random.Random(seed)), verify)
+        counts[one.order[2]] += 1
+    assert counts.pop(2) == 0
+    assert all(150 < count < 250 for count in counts.values()), counts
+
+
+def test_the_least_spread_decides_what_informs() -> None:
+    def verify(one):  # type: ignore[no-untyped-def]
+        return (0.0, 0.01 * one.order[2])
+
+    def chosen(selection: Selection, least_spread: float) -> set[int]:
+        path = walk(selection, pool_of(), 5, 100, random.Random(1), None, least_spread)
+        return {one.order[2] for one in choose(path, verify)}
+
+    for selection in ("published", "best", "near-half"):
+        assert chosen(selection, 0.0) == {1, 2, 3, 4, 5}
+        assert chosen(selection, 0.03) == {3, 4, 5}
+    assert chosen("uniform", 0.5) == {1, 2, 3, 4, 5}

@@ -258,3 +258,44 @@ def test_no_flood_of_answers_makes_it_large() -> None:
     assert set(CANDIDATES["wide"]) <= set(policy.answers)
     size = policy._scores.nbytes + sum(map(sys.getsizeof, policy.answers)) + sys.getsizeof(policy._index)
     assert size < 100_000
+
+
+def test_top_p_leaves_the_likeliest_answers() -> None:
+    policy = TablePolicy("small")
+    for _ in range(30):
+        policy.learn([group("3+4=", ["7", "8", "1"], [1.0, 0.6, -1.0])], LEARNING, 1.0)
+    known = probabilities(policy, "3+4=")
+    kept: dict[str, float] = {}
+    for answer in sorted(known, key=lambda answer: -known[answer]):
+        if sum(kept.values()) < 0.9:
+            kept[answer] = known[answer]
+    assert 1 < len(kept) < len(known)
+    (written,) = policy.sample(["3+4="], 2000, Sampling(log_probs=True, top_p=0.9), seed=1)
+    assert {one.text for one in written} == set(kept)
+    total = sum(kept.values())
+    for one in written[:50]:
+        assert one.log_probs[0] == pytest.approx(math.log(kept[one.text] / total))
+    assert policy.sample(["3+4="], 9, Sampling(), 4) == policy.sample(["3+4="], 9, Sampling(top_p=1.0), 4)
+
+
+@pytest.mark.parametrize(
+    ("learning", "said"),
+    [
+        (Learning(kl=0.1), "learning.kl: table:small keeps no reference"),
+        (Learning(adam_beta1=0.5), "learning.adam_beta1: table:small takes plain steps, without Adam"),
+        (Learning(adam_epsilon=1e-6), "learning.adam_epsilon: table:small takes plain steps"),
+    ],
+)
+def test_settings_that_a_table_cannot_follow_are_refused(learning: Learning, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        TablePolicy("small").learn([group("?", ["1", "2"], [1.0, -1.0])], learning, 1.0)
+
+
+def test_a_gradient_norm_of_zero_clips_nothing() -> None:
+    def moved(norm: float) -> float:
+        policy = TablePolicy("small")
+        steep = [group("3+4=", ["7", "8"], [9.0, -9.0])]
+        policy.learn(steep, Learning(gradient_norm=norm), 1.0)
+        return float(np.abs(policy._scores).max())
+
+    assert moved(0.0) == moved(1e6) > moved(0.1)

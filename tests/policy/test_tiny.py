@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from shoal.errors import ConfigError
 from shoal.policy import tiny
 from shoal.policy.lessons import SEPARATOR, lesson_texts
+from shoal.policy.specification import open_policy
 from shoal.policy.tiny import END, KINDS, PAD, make_tokenizer
 from shoal.tasks.sums import BUILTIN
 
@@ -160,3 +161,21 @@ def shorten(recipe: tiny.Recipe, seed: int = 7) -> tiny.Recipe:
 
     brief = msgspec.structs.replace(recipe.warm_up, clean=2, noisy=1, rows=8, seed=seed)
     return msgspec.structs.replace(recipe, warm_up=brief)
+
+
+def test_a_chat_prompt_is_the_system_prompt_and_the_plain_prompt(qwen: Path, tmp_path: Path) -> None:
+    """Without a system prompt it is the plain one; a checkpoint keeps the template."""
+    from shoal.policy.language_model import LanguageModelPolicy
+
+    def prompt(rendering: str, system: str) -> str:
+        policy = open_policy("tiny:qwen", rendering=rendering, system=system, device="cpu")
+        assert isinstance(policy, LanguageModelPolicy)
+        ids = policy.encoding.prompt("3+4=")
+        policy.save(tmp_path / "saved")
+        return str(policy._loaded.tokenizer.decode(ids))
+
+    assert qwen.is_dir()
+    assert prompt("chat", "none") == prompt("plain", "shoal") == "3+4=\n"
+    assert not transformers.AutoTokenizer.from_pretrained(tmp_path / "saved").chat_template
+    assert prompt("chat", "Add the numbers.\n") == "Add the numbers.\n\n3+4=\n"
+    assert transformers.AutoTokenizer.from_pretrained(tmp_path / "saved").chat_template

@@ -1,6 +1,7 @@
 """The presets say what the papers and their code say. The tables here are typed from the reconstruction of the
 papers, line by line, and not read from the presets' files. The words behind the values are the provenance: *stated* in
-the paper, *code* of DRQ (Digital Red Queen) that DEI builds on, *inferred*, or *not found*."""
+the paper, *code* (of DRQ (Digital Red Queen), which DEI builds on; of GenRL, RL-Swarm and their task recipe for SAPO),
+*inferred*, or *not found*."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from shoal.errors import ConfigError
 from shoal.evolve.settings import EvolveSettings
 from shoal.presets import PAPERS, find_preset, presets
 from shoal.runs.config import load, parse
+from shoal.tasks.registry import open_task
 from shoal.train.settings import TrainSettings
 from tests.cli.conftest import Shoal, shoal
 
@@ -100,6 +102,93 @@ DRQ: dict[str, Any] = {
 }
 
 
+RECIPE: dict[str, dict[str, Any]] = {
+    # Task generator settings in the public recipe (code)
+    "arc_1d": {"min_size": 10, "max_size": 30, "num_train": 3},
+    "basic_arithmetic": {
+        "min_terms": 2, "max_terms": 6, "min_digits": 1, "max_digits": 4, "operators": ["+", "-", "*", "/"],
+        "allow_parentheses": True, "allow_negation": True, "format_style": "natural", "whitespace": "single",
+    },
+    "base_conversion": {"min_base": 2, "max_base": 16, "min_value": 0, "max_value": 1000},
+    "bf": {"difficulty": 1},
+    "binary_matrix": {"min_n": 3, "max_n": 10, "p_zero": 0.25},
+    "calendar_arithmetic": {
+        "year": 2023, "offset_upper_bound": 100, "leap_year_range": 200,
+        "tasks": ["count_days", "weekday_of_date", "is_leap_year", "recurring_event_day"],
+    },
+    "decimal_arithmetic": {
+        "min_terms": 2, "max_terms": 6, "min_num_decimal_places": 1, "max_num_decimal_places": 3, "precision": 5,
+    },
+    "fraction_simplification": {
+        "min_value": 1, "max_value": 100, "min_factor": 2, "max_factor": 100,
+        "styles": ["plain", "latex_frac", "latex_dfrac"],
+    },
+    "propositional_logic": {
+        "min_vars": 2, "max_vars": 4, "min_statements": 2, "max_statements": 4, "min_complexity": 1,
+        "max_complexity": 3,
+    },
+}  # fmt: skip
+
+SAPO: dict[str, Any] = {
+    "nodes": 8,  # 8 agents (stated)
+    "models": ["local:./Qwen2.5-0.5B-Instruct"],  # Qwen2.5-0.5B (stated); the Instruct variant (code)
+    "tasks": [  # the nine specialties (stated)
+        "base_conversion", "basic_arithmetic", "arc_1d", "bf", "propositional_logic", "fraction_simplification",
+        "decimal_arithmetic", "calendar_arithmetic", "binary_matrix",
+    ],
+    "specialists": False,  # drawn uniformly with replacement (stated)
+    "parameters": RECIPE,
+    "local": 4,  # 8 groups per round = I + J, best 4/4 (stated)
+    "external": 4,
+    "group": 8,  # completions per question (stated)
+    "steps": 2000,  # rounds (stated)
+    "max_new_tokens": 256,  # not found; later GenRL 256
+    "temperature": 1.0,  # code
+    "top_p": 1.0,  # code
+    "prompt": "chat",  # the chat template (code)
+    "system": "gym:default",  # ReasoningGYM "default" (code)
+    "answers": "tags",  # last <answer>...</answer> span (code)
+    "reward": "binary",  # 1 if the verifier parses a correct answer, else 0 (stated)
+    "scale": "group",  # (r - mean) / (std + 1e-8) of the group (code)
+    "advantage_epsilon": 1e-8,  # code
+    "least_spread": 0.0,  # zero advantage alone is dropped (stated)
+    "filter_own": False,  # local groups are used whole (stated)
+    "precision": "fp32",  # float32 (code)
+    "sharing": "all",  # everything is shared (stated)
+    "selection": "published",  # drop zero-advantage groups, then uniform (stated)
+    "adaptive": False,
+    "send_log_probs": False,  # decoded text alone (stated)
+    "pool.staleness": 0,  # blocking all_gather_object (code)
+    "learning.learning_rate": 0.001,  # Adam, learning rate 0.001 (stated)
+    "learning.adam_beta1": 0.9,  # default hyper-parameters (stated)
+    "learning.adam_beta2": 0.999,  # default hyper-parameters (stated)
+    "learning.adam_epsilon": 1e-8,  # default hyper-parameters (stated)
+    "learning.weight_decay": 0.0,  # torch.optim.Adam (code)
+    "learning.gradient_norm": 0.0,  # backward, then the optimiser's step (code)
+    "learning.clip_low": 0.2,  # stated, code
+    "learning.clip_high": 0.28,  # stated, code
+    "learning.kl": 0.0,  # no reference model (stated, code)
+    "learning.inner_steps": 1,  # num_iterations (code)
+    "learning.loss": "dapo",  # token mean over the whole batch (code)
+    "learning.level": "token",
+    "learning.foreign": "as-published",  # no importance correction (code)
+}  # fmt: skip
+
+DEMO: dict[str, Any] = {
+    **SAPO,
+    "nodes": 2,
+    "models": ["local:./Qwen2.5-0.5B-Instruct", "local:./Qwen3-0.6B"],  # the pool for small hardware (code)
+    "local": 2,  # own questions (code)
+    "external": 2,  # foreign groups (code)
+    "group": 2,  # completions each (code)
+    "steps": 500,  # rounds of the figure
+    "seed": 42,  # code
+    "reward": "raw",  # the score of the task (code)
+    "selection": "uniform",  # without any filter (stated, code)
+    "learning.learning_rate": 1e-5,  # GenRL's own config (code)
+}
+
+
 def resolved(text: str) -> dict[str, Any]:
     return tomllib.loads(text)
 
@@ -137,6 +226,65 @@ def test_the_experiment_has_the_published_settings(shoal: Shoal) -> None:
     for arm in solo:  # 250 solo (stated)
         changed = {"models": arm["models"], "calls_per_round": 250, "calls": 250 * 20}
         assert differences(arm, {**DEI, **changed}) == {}
+
+
+@pytest.mark.parametrize(("switch", "wanted"), [(["--paper"], SAPO), (["--preset", "sapo-demo"], DEMO)])
+def test_a_training_run_has_the_published_settings(
+    switch: list[str], wanted: dict[str, Any], shoal: Shoal
+) -> None:
+    done = shoal("train", *switch, "--dry-run")
+    assert (done.code, done.err) == (0, "")
+    assert differences(resolved(done.out), wanted) == {}
+
+
+@pytest.mark.parametrize(
+    ("switch", "wanted", "mixes"),
+    [
+        (["--paper"], SAPO, "8/0,6/2,4/4,2/6"),
+        (["--preset", "sapo-demo", "--mix", "4/0,2/2"], DEMO, "4/0,2/2"),
+    ],
+)
+def test_a_sweep_has_the_published_settings(
+    switch: list[str], wanted: dict[str, Any], mixes: str, shoal: Shoal
+) -> None:
+    """Of the demo only the first model: the arms of a sweep are copies of one."""
+    done = shoal("sweep", *switch, "--arms", "mix", "--dry-run", "--json")
+    assert (done.code, done.err) == (0, "")
+    arms = json.loads(done.out)["arms"]
+    assert [arm["title"] for arm in arms] == mixes.split(",")
+    for arm in arms:
+        local, external = map(int, arm["title"].split("/"))
+        mix = {"local": local, "external": external, "sharing": "all" if external else "off"}
+        changed = {**mix, "models": wanted["models"][:1]}
+        published = {name: value for name, value in wanted.items() if name != "seed"}
+        assert differences(arm["settings"], {**published, **changed}) == {}
+
+
+@pytest.mark.parametrize("name", ["sapo", "sapo-demo"])
+def test_the_published_tasks_can_be_posed_as_they_are_set(name: str) -> None:
+    settings = find_preset(name).settings(TrainSettings, {})
+    for task in settings.tasks:
+        family = open_task(task, settings.parameters_of(task))
+        given = json.loads(json.dumps(RECIPE[task]))
+        assert {key: family.parameters[key] for key in given} == given
+        for seed in range(20):
+            puzzle = family.pose(seed)
+            assert puzzle.question
+            assert not puzzle.answer or family.score(puzzle, puzzle.answer) >= 0.99, (task, seed)
+    numbers = " ".join(
+        open_task("basic_arithmetic", RECIPE["basic_arithmetic"]).pose(s).question for s in range(20)
+    )
+    assert "What is" in numbers
+
+
+def test_a_run_of_the_paper_may_have_other_tasks(shoal: Shoal) -> None:
+    """The settings of the nine rest."""
+    done = shoal("train", "--paper", "--tasks", "sums,bf", "--models", "tiny:llama", "--dry-run")
+    assert done.code == 0, done.err
+    told = done.err.splitlines()
+    assert [line.partition(" ")[0] for line in told] == ["models", "tasks", "parameters"]
+    assert "binary_matrix: no task of the run is of such a family" in told[-1]
+    assert "bf," not in told[-1]
 
 
 def test_a_solo_arm_has_the_calls_of_all_nodes_where_the_paper_does_not_say(shoal: Shoal) -> None:
@@ -278,3 +426,13 @@ def test_the_same_from_python() -> None:
         preset.settings(EvolveSettings, {"round": 2})
     trained = find_preset("sapo").settings(TrainSettings, {"models": "tiny:llama", "learning": {"kl": 0.1}})
     assert (trained.learning.kl, trained.learning.learning_rate, trained.nodes) == (0.1, 1e-3, 8)
+
+
+def test_choices_of_our_own_are_replaced_without_a_word(shoal: Shoal) -> None:
+    changes = ("held_out=2", "evaluate_every=0", "checkpoint_every=5", "learning.micro_groups=4", "seed=1")
+    words = [word for change in changes for word in ("--set", change)]
+    assert shoal("train", "--paper", *words, "--dry-run").err == ""
+    done = shoal(
+        "train", "--preset", "sapo-demo", "--nodes", 5, *words, "--set", "learning.kl=0.1", "--dry-run"
+    )
+    assert done.err.splitlines() == ["seed = 1 (published: 42)", "learning.kl = 0.1 (published: 0.0)"]

@@ -138,6 +138,41 @@ def test_groups_without_information_are_dropped() -> None:
     assert (last.verified, last.found, last.used, last.pool) == (2, 0, 0, 0)
 
 
+def test_without_a_filter_groups_without_information_are_trained_on() -> None:
+    mailbox = Mailbox()
+    groups = [(honest_group("a", 1, right=4, wrong=0), "a"), (honest_group("a", 2, right=0), "a")]
+    last = take(mailbox, *groups, selection="uniform")
+    assert (last.verified, last.found, last.used, last.pool) == (2, 0, 2, 0)
+    assert last.reward_external == pytest.approx(4 / 7)
+    forged = (forged_question(), "a")
+    assert take(Mailbox(), forged, selection="uniform").used == 0
+
+
+class Lenient(DirectVerifier):
+    """Gives wrong foreign answers partial credit, and a little more to the last of a group."""
+
+    def score(self, scorings: Sequence[Scoring]) -> list[Scored | Refused]:
+        return [
+            msgspec.structs.replace(answer, scores=(0.5,) * (len(answer.scores) - 1) + (0.52,))
+            if one.foreign and isinstance(answer, Scored)
+            else answer
+            for one, answer in zip(scorings, super().score(scorings), strict=True)
+        ]
+
+
+@pytest.mark.parametrize(("least", "used"), [(0.05, 0), (0.02, 1), (0.0, 1)])
+@pytest.mark.parametrize("selection", ["published", "best"])
+def test_the_least_spread_that_informs_is_a_setting(selection: str, least: float, used: int) -> None:
+    mailbox = Mailbox()
+    mailbox.waiting.append(received(honest_group("a", 1, right=0), "a", 1))
+    changes: dict[str, Any] = {"reward": "raw", "selection": selection, "least_spread": least}
+    node = make_node(small(evaluate_every=0, steps=1, **changes), mailbox)
+    node.application.verifier = Lenient()  # type: ignore[attr-defined]
+    run_to_end(node)
+    last = node.state.figures.last
+    assert (last.verified, last.found, last.used) == (1, used, used)
+
+
 def forged_question() -> RolloutGroup:
     group = honest_group("a", 1)
     return msgspec.structs.replace(group, question="1+1=")

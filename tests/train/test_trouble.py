@@ -35,7 +35,10 @@ from tests.train.small import make_node, run_to_end, small
         ({"each": (NodeSettings(),) * 4}, "4 nodes are described"),
         ({"tokens": 3}, "fewer than one step"),
         ({"adaptive": True, "local": 0}, "adaptive"),
-        ({"parameters": {"reverse": {}}}, "parameters.reverse"),
+        (
+            {"parameters": {"revers": {}}},
+            "parameters.revers: no task is called 'revers'; did you mean reverse",
+        ),
     ],
 )
 def test_what_is_wrong_with_settings_is_said_before_anything_starts(

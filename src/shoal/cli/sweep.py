@@ -69,12 +69,15 @@ def sweep(
       shoal sweep --paper --models tiny:qwen --dry-run
       shoal sweep training.toml --models tiny:llama,tiny:gpt2 --workers 1 --out runs/paper
     """
+    from shoal.cli.output import note
     from shoal.lab.sweep import plan_sweep
 
     published = options.find_preset(paper, preset, "train")
     settings = settings_from(config, nodes, models, tasks, steps, changes, published)
     plan = plan_sweep(settings, seeds, options.names(mix), None if arms is None else options.names(arms))
     options.tell_departures(published, settings)
+    for remark in settings.remarks():
+        note(remark)
     if dry_run:
         columns = {name: itemgetter(name) for name in ("nodes", "steps", "local", "external")}
         experiments.show_plan(plan, columns, json)

@@ -63,6 +63,7 @@ def train(
       shoal train --paper --models tiny:qwen --dry-run
       shoal show runs/sums
     """
+    from shoal.cli.output import note
     from shoal.cli.running import new_folder, run_and_report
     from shoal.runs import to_toml
     from shoal.train.crew import check_models
@@ -76,6 +77,8 @@ def train(
     chosen.check()
     options.check_until(until)
     options.tell_departures(published, chosen)
+    for remark in chosen.remarks():
+        note(remark)
     if dry_run:
         print(to_toml(chosen), end="")
         return

@@ -37,9 +37,10 @@ def advantages(
 
 
 def is_informative(rewards: Sequence[float], least_spread: float = LEAST_SPREAD) -> bool:
-    """Whether best and worst reward differ by at least `least_spread`. Scaling by the group's deviation
+    """Whether best and worst reward differ, and by at least `least_spread`. Scaling by the group's deviation
     blows any difference up to full size, so tiny ones, such as partial credit for noise, must not count."""
-    return len(rewards) > 1 and max(rewards) - min(rewards) >= least_spread
+    spread = max(rewards, default=0.0) - min(rewards, default=0.0)
+    return spread > 0 and spread >= least_spread
 
 
 def _centred(rewards: Sequence[float]) -> list[float]:

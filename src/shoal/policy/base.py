@@ -20,6 +20,9 @@ from shoal.runs.training import Sampled as Sampled
 LossType = Literal["dapo", "grpo", "bnpo", "dr_grpo"]
 """The average of token losses, named as in TRL. dapo: over all completion tokens of the step."""
 Level = Literal["token", "sequence"]
+Precision = Literal["auto", "fp32", "bf16"]
+"""The numbers of the weights and of all that is computed from them. auto: fp32, but bf16 for weights below
+adapters on a card that has it."""
 Estimator = Literal["as-published", "truncated", "band", "positive"]
 """The use of foreign groups. as-published: as if this policy had just written them. truncated: capped
 importance weights if the author sent log-probs and has the same tokenizer; else as "band". band: only
@@ -31,12 +34,14 @@ Completions = list[list[Sampled]]
 
 
 class Sampling(msgspec.Struct, frozen=True):
-    """`temperature` 0 is greedy. No top-p or top-k: log-probs must be those of the sampling distribution.
-    They come with the completions if `log_probs` is set and the policy knows them."""
+    """`temperature` 0 is greedy. `top_p` below 1 draws from the likeliest tokens alone, as few as have that
+    probability together. With `log_probs`, log-probs come with the completions if the policy knows them. They
+    are those of the distribution that was drawn from; learning scores tokens by the whole distribution."""
 
     max_new_tokens: int = 32
     temperature: float = 1.0
     log_probs: bool = False
+    top_p: float = 1.0
 
 
 class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,16 +57,22 @@ class Learning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     inner_steps: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1
     # Weight of the penalty against the policy as it was loaded; 0: no reference is kept.
     kl: Annotated[float, msgspec.Meta(ge=0, le=1000)] = 0.0
-    gradient_norm: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 1.0  # longer gradients are cut to this
+    # Gradients of a larger norm are scaled down to this one; 0: none is.
+    gradient_norm: Annotated[float, msgspec.Meta(ge=0, le=1e6)] = 1.0
     micro_groups: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 1  # groups per forward pass: bounds memory
     # The use of foreign groups: as if this policy had just written them, with capped importance weights, only
     # completions that are likely here, or only those with an advantage above 0.
     foreign: Estimator = "as-published"
     band: float = -8.0  # least mean log-prob per token of a foreign completion, for "band"
     most_weight: Annotated[float, msgspec.Meta(gt=0, le=1000)] = 2.0  # cap of importance weights
-    weight_decay: Annotated[float, msgspec.Meta(ge=0, le=10)] = 0.0  # weight decay of AdamW
+    # Weight decay of AdamW; 0: the optimiser is plain Adam.
+    weight_decay: Annotated[float, msgspec.Meta(ge=0, le=10)] = 0.0
     # Length of every completion for dr_grpo, best the run's max_new_tokens; 0: the longest of the step.
     constant_length: Annotated[int, msgspec.Meta(ge=0, le=1 << 20)] = 0
+    adam_beta1: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.9  # decay of Adam's mean of gradients
+    adam_beta2: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.999  # decay of Adam's mean of their squares
+    # Added to Adam's divisor, the root of that mean.
+    adam_epsilon: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1e-8
 
 
 @dataclass(frozen=True, slots=True)

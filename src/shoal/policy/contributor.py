@@ -28,6 +28,7 @@ from shoal.models import (
     run_now,
 )
 from shoal.policy.base import Completions, Learning, LearningGroup, Learnt, Policy, Sampled, Sampling
+from shoal.policy.system import system_text
 from shoal.runs import derive_integer
 
 SYSTEM = (
@@ -49,16 +50,17 @@ def check_contributor(spec: str) -> None:
         check_model(spec)
 
 
-def open_contributor(spec: str) -> Policy:
+def open_contributor(spec: str, *, system: str | None = None) -> Policy:
     """`person:` asks the person at the terminal; `program:COMMAND` runs a command for every completion, with
-    the question on its standard input; every other spec names a model as in `shoal evolve`."""
+    the question on its standard input; every other spec names a model as in `shoal evolve`, which gets the
+    prompt `system` (see system.py) in place of SYSTEM."""
     scheme, _, rest = spec.partition(":")
     if scheme == "person":
         return Person()
     if scheme == "program":
         return Program(rest)
     parse_spec(spec, besides=OWN_SCHEMES)
-    return ChatModel(spec, open_model(spec))
+    return ChatModel(spec, open_model(spec), SYSTEM if system is None else system_text(system))
 
 
 class Contributor:
@@ -89,8 +91,9 @@ class Contributor:
 class ChatModel(Contributor):
     """A model behind shoal.models: an API, a server, weights in llama.cpp."""
 
-    def __init__(self, spec: str, model: Model) -> None:
+    def __init__(self, spec: str, model: Model, system: str = SYSTEM) -> None:
         super().__init__(spec)
+        self._system = system
         self._model = model
         self._background = None if model.instant else Background()
 
@@ -116,8 +119,13 @@ class ChatModel(Contributor):
 
     def _begin(self, question: str, sampling: Sampling, seed: int) -> Callable[[], ChatAnswer]:
         """Starts a call; the function gives its answer, or its ModelError."""
-        settings = ChatSampling(sampling.max_new_tokens, temperature=sampling.temperature, seed=seed)
-        request = ChatRequest.ask(question, system=SYSTEM, sampling=settings)
+        settings = ChatSampling(
+            sampling.max_new_tokens,
+            temperature=sampling.temperature,
+            top_p=sampling.top_p if sampling.top_p < 1 else None,
+            seed=seed,
+        )
+        request = ChatRequest.ask(question, system=self._system, sampling=settings)
         patience = Patience(deadline=DEADLINE, attempts=2, attempt_seconds=DEADLINE)
         work = Caller(self._model, patience=patience).call(request, random.Random(seed))
         return partial(run_now, work) if self._background is None else self._background.submit(work).result

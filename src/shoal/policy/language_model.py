@@ -75,7 +75,7 @@ class LanguageModelPolicy:
                 raise ConfigError(f"{wrong}: lower max_new_tokens or shorten the prompt")
         if not prompts or group < 1:
             return [[] for _ in prompts]
-        drawer = Drawer(sampling.temperature, seed, self._device, sampling.log_probs)
+        drawer = Drawer(sampling.temperature, seed, self._device, sampling.log_probs, sampling.top_p)
         kind = FastSampler if self._fast else PlainSampler
         step = max(MOST_ROWS // group, 1)
         found: list[list[Sampled]] = []
@@ -233,6 +233,8 @@ class LanguageModelPolicy:
         for settings in self._optimiser.param_groups:
             settings["lr"] = learning.learning_rate
             settings["weight_decay"] = learning.weight_decay
+            settings["betas"] = (learning.adam_beta1, learning.adam_beta2)
+            settings["eps"] = learning.adam_epsilon
         return self._optimiser
 
     def _snapshot(self) -> tuple[list[Tensor], list[dict[str, Tensor]] | None]:

@@ -11,18 +11,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from shoal.errors import ConfigError
+from shoal.policy.system import TEXT
 from shoal.policy.weights import Loaded
 
 Render = Callable[[str], str]
 RENDERINGS = ("plain", "chat", "few-shot")
-SYSTEM = "Solve the task. Give the final answer between <answer> and </answer>, and nothing else there."
 
 
-def rendering(name: str, tokenizer: Any, examples: Sequence[tuple[str, str]] = ()) -> Render:
+def rendering(
+    name: str, tokenizer: Any, examples: Sequence[tuple[str, str]] = (), system: str = TEXT
+) -> Render:
     if name == "plain":
         return plain
     if name == "chat":
-        return chat(tokenizer)
+        return chat(tokenizer, system)
     if name == "few-shot":
         return few_shot(examples)
     raise ConfigError(f"the rendering is {name!r}: choose one of {', '.join(RENDERINGS)}")
@@ -40,8 +42,9 @@ def few_shot(examples: Sequence[tuple[str, str]]) -> Render:
     return lambda question: f"{head}Question: {question}\nAnswer:"
 
 
-def chat(tokenizer: Any) -> Render:
-    """The model's own chat template, with a system prompt."""
+def chat(tokenizer: Any, system: str = TEXT) -> Render:
+    """The model's own chat template, with a system prompt if `system` is not empty. A template that knows no
+    system prompt has it before the question."""
     if not getattr(tokenizer, "chat_template", None):
         raise ConfigError("this model has no chat template: choose the rendering plain or few-shot")
 
@@ -49,11 +52,13 @@ def chat(tokenizer: Any) -> Render:
         messages = [{"role": role, "content": content} for role, content in turns]
         return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
 
+    if not system:
+        return lambda question: render(("user", question))
     try:
-        render(("system", SYSTEM), ("user", "?"))
+        render(("system", system), ("user", "?"))
     except Exception:  # templates raise errors of their own where they know no system prompt
-        return lambda question: render(("user", f"{SYSTEM}\n\n{question}"))
-    return lambda question: render(("system", SYSTEM), ("user", question))
+        return lambda question: render(("user", f"{system}\n\n{question}"))
+    return lambda question: render(("system", system), ("user", question))
 
 
 class Encoding:

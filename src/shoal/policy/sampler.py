@@ -31,8 +31,16 @@ class Drawn:
 class Drawer:
     """Draws tokens with a generator of its own: torch's global one is neither read nor moved."""
 
-    def __init__(self, temperature: float, seed: int, device: torch.device, log_probs: bool = False) -> None:
+    def __init__(
+        self,
+        temperature: float,
+        seed: int,
+        device: torch.device,
+        log_probs: bool = False,
+        top_p: float = 1.0,
+    ) -> None:
         self._temperature = temperature
+        self._top_p = top_p
         self._log_probs = log_probs
         self._generator = torch.Generator(device=device)
         self._generator.manual_seed(seed % (1 << 63))
@@ -41,17 +49,35 @@ class Drawer:
 
     def draw(self, logits: Tensor) -> tuple[Tensor, Tensor | None]:
         """One token for each row of `logits`, which may be overwritten, and its log-prob if those are asked
-        for: at the sampling temperature, or of the plain distribution where sampling is greedy."""
+        for: of the distribution that was drawn from, or of the plain one where sampling is greedy."""
         logits = logits.float()
         if self._temperature == 0:
             ids = logits.argmax(-1)
         else:
             if self._temperature != 1:
                 logits.div_(self._temperature)
+            if self._top_p < 1:
+                ids, log_probs = self._nucleus(logits)
+                return ids, log_probs if self._log_probs else None
             ids = self._invert(logits)
         if not self._log_probs:
             return ids, None
         return ids, logits.gather(-1, ids[:, None])[:, 0] - logits.logsumexp(-1)
+
+    def _nucleus(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """Draws from the likeliest tokens, as few as have the probability top-p together, and gives the
+        log-probs among these. No token outside can be drawn, whatever the rounding."""
+        ordered, tokens = logits.sort(stable=True, dim=-1, descending=True)
+        share = ordered.to(self._exact).softmax(-1)
+        sums = share.cumsum(-1)
+        # A token counts if those before it do not suffice; so the likeliest one always does.
+        last = ((sums - share < self._top_p) & (share > 0)).sum(-1, keepdim=True).clamp_(min=1) - 1
+        total = sums.gather(-1, last)
+        shape = (logits.shape[0], 1)
+        random = torch.rand(shape, generator=self._generator, dtype=self._exact, device=logits.device)
+        place = torch.minimum(torch.searchsorted(sums, random * total, right=True), last)
+        log_probs = (share.gather(-1, place) / total).log()
+        return tokens.gather(-1, place)[:, 0], log_probs[:, 0]
 
     def _invert(self, logits: Tensor) -> Tensor:
         """Inverts the distribution function, with one random number per row: random numbers for all tokens

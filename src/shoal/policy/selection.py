@@ -5,8 +5,9 @@
 
 A batch holds all groups that are needed whatever the rewards of the first: together they cost less. A walk
 verifies as it goes, so that undrawn groups cost nothing, and stops once it has enough or the budget of
-verifications is spent. Every walk drops groups without information (all rewards alike), the filter of the
-SAPO paper. The choice depends on the groups and the generator only, never on the order of arrival.
+verifications is spent. Every walk but "uniform" drops groups without information (all rewards alike), the
+filter of the SAPO paper. The choice depends on the groups and the generator only, never on the order of
+arrival.
 """
 
 from __future__ import annotations
@@ -17,13 +18,23 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from itertools import islice
 from typing import Literal
 
-from shoal.policy.advantage import is_informative
+from shoal.policy.advantage import LEAST_SPREAD, is_informative
 from shoal.policy.pool import Item, Pooled
 
 Rewards = tuple[float, ...]
 Groups = Sequence[Pooled[Item]]
 Walk = Generator[Groups[Item], Sequence[Rewards | None], list[Pooled[Item]]]
-Selection = Literal["published", "best", "freshest", "author-quota", "near-half", "novel"]
+Selection = Literal["published", "uniform", "best", "freshest", "author-quota", "near-half", "novel"]
+IsUseful = Callable[[Rewards], bool]
+"""Whether a group with these rewards may be chosen at all."""
+
+
+def filter_of(selection: Selection, least_spread: float = LEAST_SPREAD) -> IsUseful:
+    """The filter of a selection: "uniform" takes every group that could be verified, all others take groups
+    whose rewards differ by `least_spread` or more."""
+    if selection == "uniform":
+        return lambda _: True
+    return lambda rewards: is_informative(rewards, least_spread)
 
 
 def walk(
@@ -33,16 +44,18 @@ def walk(
     budget: int,
     rng: random.Random,
     uses: Mapping[str, int] | None = None,
+    least_spread: float = LEAST_SPREAD,
 ) -> Walk[Item]:
     """The chosen way through the pool. `uses`: how often groups of each topic were trained on here."""
+    is_useful = filter_of(selection, least_spread)
     groups = sorted(pool, key=lambda group: group.order)
     rng.shuffle(groups)
     if wanted <= 0:
         groups = []
     if selection == "best":
-        return _rank(groups, wanted, budget, lambda rewards: -_mean(rewards))
+        return _rank(groups, wanted, budget, is_useful, lambda rewards: -_mean(rewards))
     if selection == "near-half":
-        return _rank(groups, wanted, budget, lambda rewards: abs(_mean(rewards) - 0.5))
+        return _rank(groups, wanted, budget, is_useful, lambda rewards: abs(_mean(rewards) - 0.5))
     if selection == "freshest":
         groups.sort(key=lambda group: -group.step)
     elif selection == "author-quota":
@@ -50,7 +63,7 @@ def walk(
     elif selection == "novel":
         seen = uses or {}
         groups.sort(key=lambda group: seen.get(group.topic, 0))
-    return _first_informative(groups, wanted, budget)
+    return _first_useful(groups, wanted, budget, is_useful)
 
 
 def choose(walk: Walk[Item], verify: Callable[[Pooled[Item]], Rewards | None]) -> list[Pooled[Item]]:
@@ -74,26 +87,33 @@ def adapt(external: int, total: int, own_share: float | None, foreign_share: flo
     return min(max(external, 1), total - 1)
 
 
-def _first_informative(groups: Groups[Item], wanted: int, budget: int) -> Walk[Item]:
-    """The first `wanted` informative groups. In random order that is a uniform draw from all of them."""
+def _first_useful(groups: Groups[Item], wanted: int, budget: int, is_useful: IsUseful) -> Walk[Item]:
+    """The first `wanted` useful groups. In random order that is a uniform draw from all of them."""
     chosen: list[Pooled[Item]] = []
     affordable = _affordable(groups, budget)
-    left = (group for group in affordable if group.rewards is None or _is_useful(group.rewards))
+    left = (group for group in affordable if group.rewards is None or is_useful(group.rewards))
     # As many at once as are still wanted: whatever the rewards of the first, all of them are needed.
     while some := list(islice(left, wanted - len(chosen))):
         rewards = yield from _rewards(some)
-        chosen += [group for group, found in zip(some, rewards, strict=True) if _is_useful(found)]
+        pairs = zip(some, rewards, strict=True)
+        chosen += [group for group, found in pairs if found is not None and is_useful(found)]
     return chosen
 
 
-def _rank(groups: Groups[Item], wanted: int, budget: int, badness: Callable[[Rewards], float]) -> Walk[Item]:
+def _rank(
+    groups: Groups[Item],
+    wanted: int,
+    budget: int,
+    is_useful: IsUseful,
+    badness: Callable[[Rewards], float],
+) -> Walk[Item]:
     """Verifies as many groups as the budget allows and takes the best of all verified ones."""
     some = list(_affordable(groups, budget))
     rewards = yield from _rewards(some)
     known = [
         (badness(found), place, group)
         for place, (group, found) in enumerate(zip(some, rewards, strict=True))
-        if found is not None and is_informative(found)
+        if found is not None and is_useful(found)
     ]
     return [group for _, _, group in sorted(known, key=lambda one: one[:2])[:wanted]]
 
@@ -115,10 +135,6 @@ def _rewards(
     unknown = [group for group in groups if group.rewards is None]
     found = iter((yield unknown) if unknown else ())
     return [next(found) if rewards is None else rewards for rewards in known]
-
-
-def _is_useful(rewards: Rewards | None) -> bool:
-    return rewards is not None and is_informative(rewards)
 
 
 def _deal_by_author(groups: Groups[Item]) -> list[Pooled[Item]]:

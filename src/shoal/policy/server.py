@@ -46,7 +46,7 @@ class CompletionServer:
             "n": count,
             "max_tokens": sampling.max_new_tokens,
             "temperature": sampling.temperature,
-            "top_p": 1.0,
+            "top_p": sampling.top_p,
             "seed": seed % (1 << 31),
         }
         answer = self._post("/completions", asked)

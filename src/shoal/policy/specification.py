@@ -18,9 +18,10 @@ from pathlib import Path
 
 from shoal.errors import ConfigError
 from shoal.models.remote import import_package
-from shoal.policy.base import Policy
-from shoal.policy.table import TablePolicy
-from shoal.policy.tiny import RECIPES, check_tiny, tiny_folder, tiny_path
+from shoal.policy.base import Policy, Precision
+from shoal.policy.system import OWN, system_text
+from shoal.policy.table import TablePolicy, check_precision
+from shoal.policy.tiny import CHAT_TEMPLATE, RECIPES, check_tiny, tiny_folder, tiny_path
 from shoal.policy.weights import check_weights, load, unpacked_preset, weights_folder
 
 SCHEMES = ("tiny", "table", "local")
@@ -30,12 +31,20 @@ MOST_RANK = 1024
 
 
 def open_policy(
-    spec: str, *, rendering: str = "plain", examples: Sequence[tuple[str, str]] = (), device: str = "auto"
+    spec: str,
+    *,
+    rendering: str = "plain",
+    examples: Sequence[tuple[str, str]] = (),
+    system: str = OWN,
+    device: str = "auto",
+    precision: Precision = "auto",
 ) -> Policy:
     """The policy that a spec names, ready to sample; ConfigError in one line says what is missing.
-    `rendering` is plain, chat or few-shot (with `examples`); the spec's own device goes before `device`."""
+    `rendering` is plain, chat (with the prompt `system`, see system.py) or few-shot (with `examples`); the
+    spec's own device goes before `device`. A table reads the question alone."""
     scheme, name, options = parse_policy(spec)
     if scheme == "table":
+        check_precision(spec, precision)
         return TablePolicy(name)
     _import_torch(spec)
     from shoal.policy.language_model import LanguageModelPolicy
@@ -43,8 +52,12 @@ def open_policy(
     from shoal.policy.server import CompletionServer, ServedPolicy
 
     folder = tiny_folder(name) if scheme == "tiny" else weights_folder(name)
-    loaded = load(folder, spec, device=options.get("device", device), lora=_rank(options, spec))
-    policy = LanguageModelPolicy(spec, loaded, find_rendering(rendering, loaded.tokenizer, examples))
+    device, rank = options.get("device", device), _rank(options, spec)
+    loaded = load(folder, spec, device=device, lora=rank, precision=precision)
+    if scheme == "tiny" and rendering == "chat":
+        loaded.tokenizer.chat_template = CHAT_TEMPLATE  # in the folder of a checkpoint too
+    render = find_rendering(rendering, loaded.tokenizer, examples, system_text(system))
+    policy = LanguageModelPolicy(spec, loaded, render)
     if "server" not in options:
         return policy
     _check_options(options, spec)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ConfigError, RunError, TrainError
 from shoal.files import replace_whole
-from shoal.policy.base import Completions, Learning, LearningGroup, Learnt, Sampled, Sampling
+from shoal.policy.base import Completions, Learning, LearningGroup, Learnt, Precision, Sampled, Sampling
 
 BUCKETS = 80
 MOST_ANSWERS = 192
@@ -52,6 +52,21 @@ CANDIDATES: dict[str, tuple[str, ...]] = {
 }
 """The answers that a table of this name can write before it has learnt others from the swarm."""
 DEFAULT = "small"
+
+
+def check_learning(model: str, learning: Learning) -> None:
+    """ConfigError for settings that a table cannot follow: it has no reference and no optimiser."""
+    if learning.kl:
+        raise ConfigError(f"learning.kl: {model} keeps no reference: leave it out")
+    usual = Learning()
+    for name in ("adam_beta1", "adam_beta2", "adam_epsilon"):
+        if getattr(learning, name) != getattr(usual, name):
+            raise ConfigError(f"learning.{name}: {model} takes plain steps, without Adam: leave it out")
+
+
+def check_precision(model: str, precision: Precision) -> None:
+    if precision == "bf16":
+        raise ConfigError(f"precision: {model} computes in fp32: choose fp32 or auto")
 
 
 class SavedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,17 +104,17 @@ class TablePolicy:
             if sampling.temperature == 0:
                 chosen = [int(scored.argmax())] * group
             else:
+                scored = _nucleus(scored, sampling.top_p)
                 total = np.cumsum(np.exp(scored))
                 places = np.searchsorted(total, draw * total[-1], "right")
                 # Rounding can leave the last sum below the draw: then the last answer is meant.
-                chosen = np.minimum(places, len(total) - 1).tolist()
+                chosen = np.minimum(places, np.flatnonzero(scored > -np.inf)[-1]).tolist()
             known = [(min(0.0, one),) if sampling.log_probs else () for one in scored.tolist()]
             groups.append([Sampled(self.answers[index], True, (index,), known[index]) for index in chosen])
         return groups
 
     def learn(self, groups: Sequence[LearningGroup], learning: Learning, temperature: float) -> Learnt:
-        if learning.kl:
-            raise ConfigError(f"{self.model} keeps no reference: set learning.kl to 0")
+        check_learning(self.model, learning)
         temperature = temperature or 1.0
         tokens = sum(len(group.completions) for group in groups)
         for group in groups:
@@ -228,3 +243,16 @@ class TablePolicy:
             for feature in features:
                 gradient[:, feature] += direction
         return loss / tokens, gradient
+
+
+def _nucleus(log_probs: Numbers, top_p: float) -> Numbers:
+    """The log-probs among the likeliest answers, as few as have the probability `top_p` together; the others
+    have none left."""
+    if top_p >= 1:
+        return log_probs
+    order = np.argsort(-log_probs, kind="stable")
+    share = np.exp(log_probs[order])
+    kept = order[np.cumsum(share) - share < top_p]
+    found = np.full_like(log_probs, -np.inf)
+    found[kept] = log_probs[kept] - math.log(float(np.exp(log_probs[kept]).sum()))
+    return found

@@ -35,6 +35,11 @@ TEXTS = 4000
 END = "<|end|>"
 PAD = "<|pad|>"
 
+CHAT_TEMPLATE = (
+    "{% for one in messages %}{{ one['content'] | trim }}{{ '\\n' if loop.last else '\\n\\n' }}{% endfor %}"
+)
+"""For a chat prompt: the system prompt, an empty line, and the question as in a plain prompt."""
+
 LESSONS = (Lesson("sums", weight=5), Lesson("compare"), Lesson("reverse"), Lesson("count"))
 
 

@@ -17,6 +17,7 @@ from shoal.models.presets import PRESETS, file_digest
 from shoal.models.registry import check_model, local_settings
 from shoal.models.remote import import_package, quote
 from shoal.models.specification import Spec
+from shoal.policy.base import Precision
 
 CONVERSION = 1
 """Part of the name of unpacked folders: with a new number all files are unpacked anew."""
@@ -71,16 +72,16 @@ def unpacked_preset(name: str) -> Path | None:
     return None if preset is None or preset.find() is None else _unpacked(name, preset.sha256)
 
 
-def load(folder: Path, spec: str, *, device: str = "auto", lora: int = 0) -> Loaded:
+def load(
+    folder: Path, spec: str, *, device: str = "auto", lora: int = 0, precision: Precision = "auto"
+) -> Loaded:
     """The model in a folder, ready to sample and learn; `lora` above 0 trains adapters of that rank instead
     of the weights. ConfigError in one line says what is missing."""
     torch, transformers = (import_package(name, "train", spec) for name in ("torch", "transformers"))
     if not (folder / "config.json").is_file():
         raise ConfigError(f"{folder} has no config.json: name a folder that save_pretrained wrote")
     chosen = _choose_device(torch, device, spec)
-    # Half precision is slower than single on processors without units for it, and too coarse for the small
-    # steps of a whole model in training. Weights that rest below adapters may have it on a card.
-    half = lora > 0 and chosen.type == "cuda" and torch.cuda.is_bf16_supported()
+    half = _is_half(torch, chosen, precision, lora, spec)
     try:
         with quiet():
             tokenizer = transformers.AutoTokenizer.from_pretrained(str(use(folder)), **LOCAL)
@@ -161,6 +162,25 @@ def _choose_device(torch: Any, device: str, spec: str) -> Any:
     if not there[device]:
         raise ConfigError(f"{spec}: this machine or this torch has no {device}: choose auto or cpu")
     return torch.device(device)
+
+
+def _is_half(torch: Any, device: Any, precision: Precision, lora: int, spec: str) -> bool:
+    """Whether the weights are kept in bf16; ConfigError if they cannot be."""
+    if precision == "fp32":
+        return False
+    if precision == "auto":
+        # Half precision is slower than single on processors without units for it, and too coarse for the
+        # small steps of a whole model in training. Weights that rest below adapters may have it on a card.
+        return lora > 0 and device.type == "cuda" and bool(torch.cuda.is_bf16_supported())
+    try:
+        one = torch.ones(2, 2, dtype=torch.bfloat16, device=device)
+        works = device.type != "cuda" or torch.cuda.is_bf16_supported()
+        works = works and bool((one @ one).float().isfinite().all())
+    except (RuntimeError, TypeError):
+        works = False
+    if not works:
+        raise ConfigError(f"precision: {device} cannot compute in bf16 for {spec}: choose fp32 or auto")
+    return True
 
 
 def _ends(model: Any, tokenizer: Any, folder: Path) -> tuple[int, frozenset[int]]:

@@ -18,6 +18,8 @@ from shoal.runs.config import Config, alternatives_to, convert, merged, toml_val
 
 PAPERS = {"evolve": "dei", "train": "sapo"}
 """The preset of each application's own paper, which `--paper` means."""
+_TABLE = re.compile(r"\[([\w.]+)\]")
+_OURS = re.compile(r"(\w+) = .*# ours\b")
 _MISSING = re.compile(r"^# missing: ((\w+) .*)$", re.MULTILINE)
 """A published choice that is not part of Shoal, and Shoal's own in its place."""
 
@@ -63,6 +65,8 @@ class Preset(msgspec.Struct, frozen=True, dict=True):
         lines = [line for line, key in _MISSING.findall(self.text) if not table.get(key)]
         for key, published in _leaves(self.table):
             value = chosen.get(key)
+            if key in self._unpublished or _is_idle(key, chosen):
+                continue
             if value is None:
                 others = [other for other in alternatives_to(type(settings), key) if other in chosen]
                 now = [f"{other} = {toml_value(chosen[other])}" for other in others] or [f"{key} is not set"]
@@ -70,6 +74,17 @@ class Preset(msgspec.Struct, frozen=True, dict=True):
             elif value != published:
                 lines.append(f"{key} = {toml_value(value)} (published: {toml_value(published)})")
         return lines
+
+    @cached_property
+    def _unpublished(self) -> frozenset[str]:
+        """The dotted keys whose comment says `ours`: choices of Shoal, which are replaced without a word."""
+        found, table = [], ""
+        for line in self.text.splitlines():
+            if header := _TABLE.match(line):
+                table = f"{header[1]}."
+            elif own := _OURS.match(line):
+                found.append(f"{table}{own[1]}")
+        return frozenset(found)
 
     def _comment(self, line: int) -> str:
         return self.text.splitlines()[line].lstrip("# ")
@@ -95,6 +110,12 @@ def find_preset(name: str, application: str | None = None) -> Preset:
             f"{fitting}"
         )
     return preset
+
+
+def _is_idle(key: str, chosen: Mapping[str, Any]) -> bool:
+    """Whether it is a setting of a task that is not drawn from: that the tasks are others is told anyway."""
+    table, _, rest = key.partition(".")
+    return table == "parameters" and rest.partition(".")[0] not in chosen.get("tasks", ())
 
 
 def _leaves(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:

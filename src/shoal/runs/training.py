@@ -115,7 +115,7 @@ TrainRequest = Sample | Evaluate | AnswerJudges
 
 class Sampled(msgspec.Struct, frozen=True, omit_defaults=True):
     """A completion as its policy wrote it. `ids` include the end token if `finished`. `log_probs`, where they
-    were asked for, are at the sampling temperature, one per id."""
+    were asked for, are those of the distribution that was drawn from, one per id."""
 
     text: str
     finished: bool

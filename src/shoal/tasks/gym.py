@@ -1,6 +1,6 @@
 """Families of reasoning-gym, a library of question generators: `gym:base_conversion` and a hundred more.
 
-Shoal adds the SAPO paper's settings of its nine specialties, bounds on settings and answers, silence on
+Shoal adds settings like the SAPO paper's for its nine specialties, bounds on settings and answers, silence on
 standard output, and a list of safe scorers. Only the verifier's process imports the library.
 """
 
@@ -81,7 +81,8 @@ PAPER: Mapping[str, Mapping[str, Any]] = {
     },
     "propositional_logic": _between(vars=(2, 4), statements=(2, 4), complexity=(1, 3)),
 }
-"""Settings of the paper's public recipe."""
+"""Shoal's defaults for these generators: those of the paper's public recipe, but for `format_style` of
+basic_arithmetic and the `styles` of fraction_simplification. The preset `sapo` has these too."""
 SPECIALTIES = tuple(PAPER)
 """The nine of the SAPO paper, which may be named without `gym:`."""
 

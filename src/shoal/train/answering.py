@@ -113,7 +113,7 @@ def families_of(plan: NodePlan) -> tuple[str, ...]:
 def answer(policy: Policy, settings: TrainSettings, asked: AnswerJudges) -> tuple[str | None, ...]:
     """One answer to each question, or None: a stranger's question stops no node."""
     temperature = 0.0 if settings.judge_sampling == "greedy" else settings.temperature
-    sampling = Sampling(settings.max_new_tokens, temperature)
+    sampling = Sampling(settings.max_new_tokens, temperature, top_p=settings.top_p)
     texts: list[str | None] = []
     for number, one in enumerate(asked.questions):
         try:

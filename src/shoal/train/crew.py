@@ -18,6 +18,7 @@ from shoal.policy import specification
 from shoal.policy.base import Policy
 from shoal.policy.contributor import Contributor, check_contributor, open_contributor
 from shoal.policy.first_use import make_models, models_to_make
+from shoal.policy.system import OWN, system_text
 from shoal.runs import RunFolder, derive_integer
 from shoal.runs.training import TrainNote
 from shoal.tasks.confined import WorkerVerifier
@@ -125,17 +126,26 @@ def run(settings: TrainSettings, folder: Path, **options: Any) -> str:
 def open_policy(settings: TrainSettings, plan: NodePlan, verifier: Verifier) -> Policy:
     """The policy of one node, as it is before the first step."""
     if plan.only_asks:
-        return Contributor(plan.model) if plan.prepared else open_contributor(plan.model)
+        if plan.prepared:
+            return Contributor(plan.model)
+        return open_contributor(plan.model, system=None if settings.system == OWN else settings.system)
     if not plan.model.startswith("table:"):
         # Several nodes share a machine; and the same number of threads gives the same sums.
         import_package("torch", "train", plan.model).set_num_threads(settings.threads)
-    examples = solved_examples(settings, plan, verifier) if settings.prompt == "few-shot" else []
-    prompt, device = settings.prompt, settings.device
-    return specification.open_policy(plan.model, rendering=prompt, examples=examples, device=device)
+    return specification.open_policy(
+        plan.model,
+        rendering=settings.prompt,
+        examples=solved_examples(settings, plan, verifier) if settings.prompt == "few-shot" else [],
+        system=settings.system,
+        device=settings.device,
+        precision=settings.precision,
+    )
 
 
 def check_models(settings: TrainSettings) -> None:
-    """An error if the model or the question file of a node is seen to be unusable; no model is loaded."""
+    """An error if the model or the question file of a node, or the system prompt, is seen to be unusable; no
+    model is loaded."""
+    system_text(settings.system)
     for index in range(settings.nodes):
         plan = settings.of(index)
         try:

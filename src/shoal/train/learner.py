@@ -93,7 +93,8 @@ class Learner:
         figures, gathered = state.figures, state.gathered
         figures.step += 1
         own = [(one, rewards_of(one.scores, self.settings.reward)) for one in answer.groups]
-        informative = [one for one in own if is_informative(one[1])]
+        least = self.settings.least_spread
+        informative = [one for one in own if is_informative(one[1], least)]
         trained = informative if self.settings.filter_own else own
         learnt, trouble = self._take_step(state, trained, gathered.chosen)
         if trouble or (self.plan.local and not own):
@@ -112,7 +113,7 @@ class Learner:
             figures.recent[group.task.family] = before + SMOOTHING * (mean - before)
         oldest = max((figures.step - 1 - group.step for group in gathered.chosen), default=0)
         evidence = [one.verdict.evidence for one in judged if one.verdict.accepted]
-        found = sum(one is not None and is_informative(one.rewards) for one in evidence)
+        found = sum(one is not None and is_informative(one.rewards, least) for one in evidence)
         refused = Counter(answer.refused)
         passed_over = Counter[str]()
         for one in judged:
@@ -165,7 +166,7 @@ class Learner:
         if self.plan.is_frozen or not (own or chosen):
             return None, ""
         rewards = [list(one) for _, one in own] + [list(group.rewards or ()) for group in chosen]
-        scaled = advantages(rewards, self.settings.scale)
+        scaled = advantages(rewards, self.settings.scale, self.settings.advantage_epsilon)
         groups = [
             LearningGroup(group.question, group.completions, advantage)
             for (group, _), advantage in zip(own, scaled, strict=False)

@@ -81,7 +81,9 @@ class TrainOutside:
             written = [self.prepared[task.counter].sampled() for task, _, _ in posed]
         elif posed:
             settings, questions = self.settings, [question for _, _, question in posed]
-            sampling = Sampling(settings.max_new_tokens, settings.temperature, settings.send_log_probs)
+            sampling = Sampling(
+                settings.max_new_tokens, settings.temperature, settings.send_log_probs, settings.top_p
+            )
             written = policy.sample(questions, self.plan.group, sampling, request.seed)
         groups = []
         for (task, problem, question), completions in zip(posed, written, strict=True):
@@ -139,5 +141,4 @@ class TrainOutside:
 
 
 def problem_of(settings: TrainSettings, task: str, seed: int) -> Problem:
-    name, given = canonical_name(task), settings.parameters
-    return Problem(name, "", canonical_parameters(given.get(task) or given.get(name) or {}), seed)
+    return Problem(canonical_name(task), "", canonical_parameters(settings.parameters_of(task)), seed)

@@ -10,11 +10,12 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from shoal.errors import ConfigError
-from shoal.policy.advantage import ScaleRewards
-from shoal.policy.base import Learning
+from shoal.errors import ConfigError, TaskError
+from shoal.policy.advantage import EPSILON, LEAST_SPREAD, ScaleRewards
+from shoal.policy.base import Learning, Precision
 from shoal.policy.pool import PoolLimits
 from shoal.policy.selection import Selection
+from shoal.policy.system import OWN, check_system
 from shoal.runs.judging import MOST_READERS
 from shoal.runs.moments import moment
 from shoal.swarm.membership import is_node_id
@@ -32,6 +33,8 @@ NOT_TRAINED = "frozen:"
 """In front of a model: it only contributes."""
 PREPARED = "rollouts:"
 """A file of rollouts, or the folder of a search, in place of a model."""
+WITHOUT_PROMPT = ("table:", "person:", "program:")
+"""Models that are given the question and nothing around it."""
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -66,18 +69,28 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     steps: Steps = 40  # steps of each node. The paper: 2000
     seed: Count = 0  # all randomness of the run follows from it, apart from the network's
     each: tuple[NodeSettings, ...] = ()  # differences of single nodes, in their order: `[[each]]`, see below
-    parameters: dict[str, dict[str, Any]] = {}  # settings of task families, by the name of the task
+    # Settings of task families, by the name of the task; those of families that have no task here rest.
+    parameters: dict[str, dict[str, Any]] = {}
     files: dict[str, str] = {}  # paths of question files, by the name of the task, e.g. file:0123456789abcdef
 
     max_new_tokens: Annotated[int, msgspec.Meta(ge=1, le=8192)] = 16  # most tokens of one completion
     temperature: Annotated[float, msgspec.Meta(gt=0, le=10)] = 1.0  # of samples; evaluations are greedy
+    # Samples are drawn from the likeliest tokens, as few as have this probability together; 1: from all.
+    top_p: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
     # The form in which a question is put: as it is, by the model's chat template, or behind solved examples.
     prompt: Literal["plain", "chat", "few-shot"] = "plain"
+    # The system prompt of a chat prompt: shoal (asks for answer tags), none, a prompt of reasoning-gym such
+    # as gym:default, or a text.
+    system: str = OWN
     # The answer within a completion: between <answer> tags, or without tags also the first line (lenient).
     # The paper: tags; small models leave them out.
     answers: Literal["lenient", "tags"] = "lenient"
     reward: Literal["binary", "raw"] = "binary"  # right or wrong, or the family's own score from 0 to 1
     scale: ScaleRewards = "group"  # divisor of centred rewards: deviation of the group, of the step, or none
+    # Added to that deviation. The paper: 1e-8.
+    advantage_epsilon: Annotated[float, msgspec.Meta(gt=0, le=1)] = EPSILON
+    # A group is informative if best and worst reward differ by so much; 0: by anything, as in the paper.
+    least_spread: Annotated[float, msgspec.Meta(ge=0, le=1)] = LEAST_SPREAD
     filter_own: bool = False  # own groups without information are left out too; the paper: no
     learning: Learning = Learning(micro_groups=8)  # one step of learning, see below
 
@@ -104,6 +117,8 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     until: str = ""
     threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 1  # processor threads of one node's model
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"  # where models compute
+    # Numbers that models compute in; auto: fp32, but bf16 below adapters on a card that has it.
+    precision: Precision = "auto"
 
     def __post_init__(self) -> None:
         for name in ("models", "tasks", "judge"):
@@ -127,9 +142,14 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         for task in dict.fromkeys(named):
             canonical_name(task)
         check_files(self.files)
-        unused = [name for name in self.parameters if name not in named]
-        if unused:
-            raise ConfigError(f"parameters.{unused[0]}: no task of the run is called so: {', '.join(named)}")
+        families: dict[str, str] = {}
+        for name in self.parameters:
+            try:
+                first = families.setdefault(canonical_name(name), name)
+            except TaskError as error:
+                raise ConfigError(f"parameters.{name}: {error}") from None
+            if first != name:
+                raise ConfigError(f"parameters.{name}: {first} is the same family: join the two")
         if len(self.each) > self.nodes:
             raise ConfigError(f"each: {len(self.each)} nodes are described, and the run has {self.nodes}")
         for index in range(self.nodes):
@@ -141,6 +161,15 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
             if self.tokens is not None and node.most_tokens > self.tokens:
                 most = f"one step of node {index + 1} may take ({node.most_tokens})"
                 raise ConfigError(f"tokens: {self.tokens} are fewer than {most}")
+            if node.model.startswith("table:"):
+                from shoal.policy.table import check_learning, check_precision  # it needs numpy
+
+                check_precision(node.model, self.precision)
+                check_learning(node.model, self.learning)
+        check_system(self.system)
+        if self.system != OWN and self.prompt != "chat":
+            remedy = 'set prompt = "chat", or leave system out'
+            raise ConfigError(f"system: a prompt of the kind {self.prompt} has none: {remedy}")
         self._check_judges()
         if self.adaptive and min(self.of(index).local for index in range(self.nodes)) < 1:
             raise ConfigError("adaptive: needs one own group or more: give local groups")
@@ -184,6 +213,24 @@ class TrainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     def node_names(self) -> list[str]:
         return [self.of(index).name for index in range(self.nodes)]
+
+    def parameters_of(self, task: str) -> dict[str, Any]:
+        """The given settings of a task's family."""
+        family = canonical_name(task)
+        found = (given for name, given in self.parameters.items() if canonical_name(name) == family)
+        return next(found, {})
+
+    def remarks(self) -> list[str]:
+        """Sentences about given settings that change nothing here."""
+        plans = [self.of(index) for index in range(self.nodes)]
+        found = []
+        if self.prompt != "plain":
+            for model in dict.fromkeys(one.model for one in plans if one.model.startswith(WITHOUT_PROMPT)):
+                found.append(f"{model} reads the question alone: prompt and system change nothing there")
+        drawn = {canonical_name(task) for plan in plans for task in plan.tasks}
+        if idle := [name for name in self.parameters if canonical_name(name) not in drawn]:
+            found.append(f"parameters of {', '.join(idle)}: no task of the run is of such a family")
+        return found
 
     @property
     def at_terminal(self) -> bool:

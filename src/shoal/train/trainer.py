@@ -18,7 +18,7 @@ from shoal.node import GiveUp, Proposal, Rest, Turn, Verdict
 from shoal.policy.advantage import is_informative
 from shoal.policy.base import Policy
 from shoal.policy.pool import Pool
-from shoal.policy.selection import walk
+from shoal.policy.selection import filter_of, walk
 from shoal.runs.judging import JudgeQuestion
 from shoal.runs.moments import moment
 from shoal.runs.training import (
@@ -91,6 +91,7 @@ class Trainer(Learner):
         self._prepared = prepared
         self._clock = clock
         self._accepted = frozenset(settings.accept)
+        self._is_useful = filter_of(settings.selection, settings.least_spread)
         self._verifying = (0, 0.0)  # a turn, and how many seconds it has verified for; no part of the state
 
     def initial_state(self) -> TrainState:
@@ -166,7 +167,9 @@ class Trainer(Learner):
             return
         groups = list(fresh.answer.groups)
         if self.settings.sharing == "informative":
-            groups = [one for one in groups if is_informative(rewards_of(one.scores, self.settings.reward))]
+            rewards = [rewards_of(one.scores, self.settings.reward) for one in groups]
+            least = self.settings.least_spread
+            groups = [one for one, found in zip(groups, rewards, strict=True) if is_informative(found, least)]
         elif self.settings.sharing == "sample" and groups:
             groups = [answering.in_training(turn, judging).random("share").choice(groups)]
         send, temperature = self.settings.send_log_probs, self.settings.temperature
@@ -190,7 +193,15 @@ class Trainer(Learner):
             return
         rng = answering.in_training(turn, figures.judging).random("selection")
         budget = self.settings.verify_budget
-        path = walk(self.settings.selection, pool, figures.external, budget, rng, figures.uses)
+        path = walk(
+            self.settings.selection,
+            pool,
+            figures.external,
+            budget,
+            rng,
+            figures.uses,
+            self.settings.least_spread,
+        )
         slow = 0
         try:
             batch = next(path)
@@ -201,7 +212,7 @@ class Trainer(Learner):
                     if group.author not in figures.shunned:  # by an earlier verdict of this batch
                         slow += self._take_verdict(state, group, verdict)
                 if slow >= MOST_SLOW:
-                    known = [one for one in pool if one.rewards is not None and is_informative(one.rewards)]
+                    known = [one for one in pool if one.rewards is not None and self._is_useful(one.rewards)]
                     gathered.chosen = known[: figures.external]
                     return
                 batch = path.send([group.rewards for group in batch])
@@ -233,7 +244,7 @@ class Trainer(Learner):
         """Notes the rewards of a group, or removes it; returns how far that is from holding up the step."""
         if verdict.accepted and verdict.evidence is not None:
             group.rewards = verdict.evidence.rewards
-            if not is_informative(group.rewards):
+            if not self._is_useful(group.rewards):
                 state.pool.remove(group)
             return 0
         reason = verdict.reason.partition(":")[0]
