@@ -37,12 +37,21 @@ IN_COLOUR = 3
 """The first few views of each run are also looked at on a terminal."""
 
 
+OUTCOMES = ("accepted", "rejected", "passed over")
+
+
 class Run(NamedTuple):
     """A run that a hostile peer took part in, the peer's id, and everything that the run printed."""
 
     folder: Path
     author: str
     said: str
+
+
+def outcome(verdict: dict[str, Any]) -> str:
+    if verdict["accepted"]:
+        return "accepted"
+    return "passed over" if verdict["passed_over"] else "rejected"
 
 
 def start(*words: object) -> subprocess.Popen[str]:
@@ -107,25 +116,22 @@ def training(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
     def enough(journal: Watched, author: str) -> bool:
         used = sum(author in note["note"].get("used_authors", ()) for note in journal.contents("note"))
-        refused = [
-            one for one in journal.contents("verdict") if one["author"] == author and not one["accepted"]
-        ]
-        return used >= 3 and len({one["reason"].partition(":")[0] for one in refused}) >= 2
+        outcomes = {outcome(one) for one in journal.contents("verdict") if one["author"] == author}
+        return used >= 3 and outcomes >= set(OUTCOMES)
 
     return run_with_the_peer(tmp_path_factory.mktemp("training"), "train", "rollouts", settings, enough)
 
 
-def turns_with(run: Run, *, accepted: bool) -> list[tuple[str, int]]:
-    """Node and turn of verdicts about the peer's items."""
-    found = []
-    for journal in sorted(run.folder.glob("nodes/*/journal.jsonl")):
-        found += [
-            (journal.parent.name, one["turn"])
-            for one in Watched(journal, "verdict").contents("verdict")
-            if one["author"] == run.author and one["accepted"] == accepted
-        ]
+def turn_with(run: Run, wanted: str) -> str:
+    """Node and turn of a verdict with this outcome about an item of the peer."""
+    found = [
+        f"{journal.parent.name}:{one['turn']}"
+        for journal in sorted(run.folder.glob("nodes/*/journal.jsonl"))
+        for one in Watched(journal, "verdict").contents("verdict")
+        if one["author"] == run.author and outcome(one) == wanted
+    ]
     assert found
-    return found
+    return found[0]
 
 
 def cell_of(run: Run) -> str:
@@ -184,9 +190,8 @@ def views_of_search(run: Run) -> list[tuple[object, ...]]:
 
 
 def views_of_training(run: Run) -> list[tuple[object, ...]]:
-    rollouts = [turns_with(run, accepted=accepted)[0] for accepted in (True, False)]
     return [
-        *(("show", run.folder, "--rollout", f"{node}:{turn}") for node, turn in rollouts),
+        *(("show", run.folder, "--rollout", turn_with(run, outcome)) for outcome in OUTCOMES),
         ("show", run.folder),
         ("peers", run.folder),
         ("runs", run.folder.parent),
@@ -230,9 +235,9 @@ def test_a_training_run_in_a_pipe_and_on_a_terminal(
         assert_inert(in_a_pipe(capsys, *words))
     for words in views[:IN_COLOUR]:
         assert_inert(on_a_terminal(*words))
-    accepted, refused = (in_a_pipe(capsys, *words) for words in views[:2])
-    assert accepted.count(MARK) > len(TEXTS)
-    assert "rejected" in refused
+    shown = dict(zip(OUTCOMES, (in_a_pipe(capsys, *words) for words in views), strict=False))
+    assert all(name in text for name, text in shown.items() if name != "accepted")
+    assert shown["accepted"].count(MARK) > len(TEXTS)
 
 
 @pytest.mark.parametrize("name", ["search", "training"])

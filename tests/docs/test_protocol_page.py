@@ -47,6 +47,7 @@ from shoal.swarm.transport.neighbours import LINKS, Draw
 from shoal.tasks import open_task, verifier
 from shoal.tasks.family import MOST_PARAMETERS
 from shoal.train.rollouts import SEED_BITS, rollout_kinds, task_seed
+from shoal.train.settings import TrainSettings
 from tests.docs.pages import ROOT, blocks
 from tests.swarm.vectors.make import COUNTER, EPOCH, SEED
 from tests.test_items import KINDS
@@ -200,6 +201,7 @@ def facts() -> list[str]:
         f"it plays up to {rounds.MOST_VISITORS} champions that came since the last one, up to "
         f"{state.MOST_WAITING_OF_AUTHOR} of one author",
         f"a core of {rules.core_size:,} cells and at most {rules.length} instructions",
+        f"if its rewards differ by {TrainSettings().least_spread:g} or more",
         f"keeps a group for {pool.staleness} of its own steps, and {pool.author_groups} groups of an author",
         # Seeds and questions
         f'seed = the first {SEED_BITS} bits of blake2b(64, person="shoal.seeds")',
