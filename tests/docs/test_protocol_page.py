@@ -20,6 +20,7 @@ from shoal.evolve import rounds, state
 from shoal.evolve.domains.corewar import CoreWarOptions
 from shoal.evolve.searcher import Searcher
 from shoal.evolve.settings import EvolveSettings
+from shoal.judge import words as judge_words
 from shoal.node.processes import OPEN_SWARM
 from shoal.policy.pool import PoolLimits
 from shoal.runs import derive_integer, training
@@ -101,6 +102,32 @@ def made_up_for() -> float:
     mute = quota.Mute(offences=1.0)
     mute.behave()
     return 1.0 - mute.offences
+
+
+def judge_facts() -> list[str]:
+    """The words between a judge and its nodes."""
+
+    def span(struct: type, path: str) -> str:
+        least, most = bound(struct, path, "ge"), bound(struct, path, "le")
+        return f"{least} to {power(most)}"
+
+    request, question, answer = judge_words.REQUEST, judge_words.QUESTION, judge_words.ANSWER
+    asks, poses, says = request.struct, question.struct, answer.struct
+    return [
+        f"| `{request.name}` | to, run: {span(asks, 'run')}, round: {span(asks, 'round')}, families: "
+        f"{bound(asks, 'families', 'min_length')} to {bound(asks, 'families', 'max_length')} texts of "
+        f"{bound(asks, 'families.[]', 'min_length')}–{bound(asks, 'families.[]', 'max_length')}, model: text ≤ "
+        f"{bound(asks, 'model', 'max_length')}, alone: bool, leaves: bool | `{request.keep}/` | {request.max_bytes:,} |",
+        f"| `{question.name}` | to, number: {span(poses, 'number')}, run: {span(poses, 'run')}, "
+        f"round: {span(poses, 'round')}, family: text {bound(poses, 'family', 'min_length')}–"
+        f"{bound(poses, 'family', 'max_length')}, question: text ≤ {bound(poses, 'question', 'max_length'):,}, "
+        f"seconds: {bound(poses, 'seconds', 'ge')} to {bound(poses, 'seconds', 'le'):,.0f} | `{question.keep}/` | "
+        f"{question.max_bytes:,} |",
+        f"| `{answer.name}` | to, number: {span(says, 'number')}, text ≤ {bound(says, 'text', 'max_length'):,}, "
+        f"step: {span(says, 'step')} | `{answer.keep}/` | {answer.max_bytes:,} |",
+        f"to = [node id: text {bound(asks, 'to.[]', 'min_length')}–{bound(asks, 'to.[]', 'max_length')}, … at most "
+        f"{bound(asks, 'to', 'max_length')}]",
+    ]
 
 
 def facts() -> list[str]:
@@ -195,6 +222,7 @@ def facts() -> list[str]:
         f"{bound(groups, 'task.family', 'max_length')}, version: text ≤ {bound(groups, 'task.version', 'max_length')}, "
         f"parameters: text ≤ {bound(groups, 'task.parameters', 'max_length'):,}, "
         f"counter: {bound(groups, 'task.counter', 'ge')} to {power(bound(groups, 'task.counter', 'le'))}]",
+        *judge_facts(),
         f"completion = [text ≤ {bound(groups, 'completions.[].text', 'max_length'):,}, finished: bool, log-probs: "
         f"[number from {power(bound(groups, 'completions.[].log_probs.[]', 'ge'))} to 0, … at most "
         f"{bound(groups, 'completions.[].log_probs', 'max_length'):,}]]",
