@@ -30,6 +30,8 @@ pytestmark = [
 __all__ = ["started"]
 
 STEPS, TOKENS = 150, 20_000
+STARTING = 2.5
+"""Seconds, about, that a node's process takes to its first turn."""
 SETTINGS: dict[str, Any] = {
     "evolve": small_search(calls=402, rounds=4, repeats=30, look_ahead=3),
     "train": small_training(
@@ -46,28 +48,39 @@ def test_a_node_killed_at_any_moment_comes_back_and_all_finish(
 ) -> None:
     config = tmp_path / "config.toml"
     config.write_text(to_toml(SETTINGS[verb]))
-    longest, killed = 0.0, 0
-    for number in range(kills + 1):  # the first run is left alone, and says how long they take
+    turns, killed = 0, 0
+    for number in range(kills + 1):  # the first run is left alone, and says how many turns they take
         folder = tmp_path / str(number)
-        began = time.monotonic()
         command = shoal(started, verb, config, "--out", folder, "--json")
-        family = Family(command.pid)
-        moment = derive(number, verb, "moment").random() * longest
-        if number:
+        family, moment = Family(command.pid), derive(number, verb, "moment")
+        when = "left alone"
+        if number % 4 == 1:  # while the processes start
+            seconds = moment.random() * STARTING
+            when = f"killed {seconds:.2f} s after its start"
             wait_until(family.nodes, "nodes")
-            time.sleep(max(0.0, began + moment - time.monotonic()))
+            time.sleep(seconds)
+            kill_one(family.nodes(), number)
+        elif number:
+            reached = moment.randint(1, int(0.9 * turns))
+            when = f"killed after turn {reached} of {turns} of all nodes"
+            wait_until(lambda at=folder, least=reached: turns_in(at) >= least, when)  # type: ignore[misc]
             kill_one(family.nodes(), number)
         out, errors = command.communicate(timeout=PATIENCE)
-        longest = longest or (time.monotonic() - began) * 0.9
         assert command.returncode == 0, errors
+        turns = turns or turns_in(folder)
         lines = restarts_in(errors)
-        print(f"{verb} {number}: killed after {moment:.2f} s of about {longest:.2f}: {lines}")
+        print(f"{verb} {number}, {when}: {lines}")
         assert len(lines) == (number > 0)
         assert all("was ended by SIGKILL; started again" in one and "(1 of 3)" in one for one in lines)
         killed += len(lines)
         check_budgets(verb, folder, json.loads(out))
         family.has_ended()
     assert killed == kills
+
+
+def turns_in(folder: Path) -> int:
+    """Of all nodes. Counted without parsing, as a run may pass many of them between two looks."""
+    return sum(path.read_bytes().count(b'"kind":"turn"') for path in folder.glob("nodes/*/journal.jsonl"))
 
 
 def restarts_in(errors: str) -> list[str]:

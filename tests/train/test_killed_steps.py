@@ -135,8 +135,8 @@ def weights(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("steps", "points"),
     [
-        (8, ["learning", "checkpoint", "freeze"]),
-        pytest.param(30, ["learning", "checkpoint", "freeze"] * 5, marks=pytest.mark.soak),
+        (24, ["learning", "checkpoint", "freeze"]),
+        pytest.param(90, ["learning", "checkpoint", "freeze"] * 5, marks=pytest.mark.soak),
     ],
 )
 def test_a_step_is_learnt_once_whatever_kills_it(
