@@ -32,6 +32,7 @@ from shoal.swarm import (
     identity,
     kinds,
     membership,
+    outbox,
     pull,
     quota,
     repair,
@@ -150,7 +151,7 @@ def facts() -> list[str]:
         f"signature: binary({identity.SIGNATURE_BYTES}), body: binary, roll: binary] with others",
         f"header = [version = {frame.VERSION}, swarm id: binary({membership.SWARM_ID_BYTES}), "
         f"author key: binary({identity.KEY_BYTES}), epoch, seq ≥ {bound(frame.Header, 'seq', 'ge')}, made_at, "
-        f"topic: text ≤ {bound(frame.Header, 'topic', 'max_length')}, digest: binary({body.DIGEST_BYTES})] "
+        f"topic: text ≤ {bound(frame.Header, 'topic', 'max_length')}, digest: binary({body.DIGEST_BYTES}), shared] "
         f"at most {bound(frame.Envelope, 'header', 'max_length')} bytes",
         f"domain tag + 0x{codec.ROLL_MARK.hex().upper()} + roll) with one",
         f"sha256(header) of 2 to {frame.MOST_ON_A_ROLL} frames that leave together",
@@ -220,8 +221,15 @@ def facts() -> list[str]:
         # Checks
         f"the largest kind's limit plus {most - KINDS.most_bytes:,} bytes, at least {least:,}; a bundle "
         f"{MOST_MESSAGE_BYTES:,} (*oversize*)",
-        f"items {settings.ttl_seconds:,.0f} s, beacons and pulls {settings.control_ttl_seconds:g} s (*stale*); "
+        f"asked for {settings.ttl_seconds:,.0f} s, all others {settings.push_ttl_seconds:g} s (*stale*); "
         f"not more than {settings.ahead_seconds:g} s ahead (*future*)",
+        f"`made_at` divided by {quota.MINUTE:,}",
+        f"| frames with items | {quota.most_in_a_minute(settings).frames} |",
+        f"| bytes of these frames, each without its first {outbox.ENVELOPE:,} | "
+        f"{quota.most_in_a_minute(settings).size:,} |",
+        f"| beacons and pulls | {quota.most_in_a_minute(settings).control} |",
+        f"takes {quota.STARTS_AT_ONCE} at once, and one more every {quota.START_EVERY:g} s",
+        "It may be 0 or left out.",
         f"| frames with items | {settings.frames_burst} | {settings.frames_per_second:g} a second |",
         f"| bytes of these frames | {settings.bytes_per_minute:,} | {settings.bytes_per_minute:,} a minute |",
         f"| beacons and pulls | {settings.control_burst} | {settings.control_per_second:g} a second |",

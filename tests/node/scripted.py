@@ -27,6 +27,7 @@ class ScriptedExchange:
         self.refuse = refuse
         self.shared: list[msgspec.Struct] = []
         self.credits: list[tuple[int, str, str]] = []
+        self.handed_back: list[str] = []
 
     def share(self, item: msgspec.Struct) -> None:
         if self.refuse:
@@ -38,6 +39,9 @@ class ScriptedExchange:
 
     def credit(self, author: str, place: Place, outcome: str, reason: str = "") -> None:
         self.credits.append((place.seq, outcome, reason))
+
+    def hand_back(self, author: str) -> None:
+        self.handed_back.append(author)
 
 
 def out_of_order(call: Call) -> float:

@@ -289,6 +289,7 @@ def test_what_arrived_once_is_not_taken_in_again() -> None:
     journal = MemoryJournal()
     run(make_node(journal, exchange))
     assert [content.seq for content in contents(journal, Arrived)] == [1, 2]
+    assert len(exchange.handed_back) == 1, "the books of the exchange are told"
 
 
 def test_the_application_may_have_nothing_to_ask_until_more_is_absorbed() -> None:

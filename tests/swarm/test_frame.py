@@ -87,6 +87,7 @@ def test_fields_added_at_the_end_are_ignored() -> None:
         int(NOW * 1e6),
         "log/0",
         digest_of(body),
+        1,
         "newer",
     ]
     frame = msgspec.msgpack.decode(signed(body, header))
@@ -368,5 +369,6 @@ def test_headers_are_what_the_protocol_says() -> None:
     assert header[:2] == [1, Membership("shoal").swarm_id]
     assert header[2] == AUTHOR.public_key
     assert header[3:7] == [frame.epoch, 5, frame.made_at, "log/0"]
-    assert len(header) == len(Header.__struct_fields__) == 8
+    assert header[8] == 0, "the number of items shared so far, which this frame does not tell"
+    assert len(header) == len(Header.__struct_fields__) == 9
     assert frame.encode().startswith(b"\x93\xc4")

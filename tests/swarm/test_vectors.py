@@ -69,6 +69,7 @@ def test_frames(name: str) -> None:
         frame["made_at"],
         frame["topic"],
         digest,
+        frame["shared"],
     ]
     key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(VECTORS["public_key"]))
     signed = header

@@ -55,6 +55,9 @@ class Mailbox:
     def credit(self, author: str, place: Place, outcome: str, reason: str = "") -> None:
         self.credits.append((author, outcome, reason))
 
+    def hand_back(self, author: str) -> None:
+        raise AssertionError(f"nothing of {author} was handed out before this start")
+
 
 def make_node(
     settings: TrainSettings,

@@ -73,6 +73,7 @@ def listen_for(chosen: Network, seconds: float) -> tuple[Accounts, dict[NodeId, 
 
 def _show_kept(kept: Path, json: bool) -> None:
     """What the folder of a run or node, or an accounts file, tells of the peers."""
+    from shoal.cli.item_counts import print_item_counts
     from shoal.cli.output import note, print_json
     from shoal.node.acquaintances import acquaintances_in
 
@@ -89,6 +90,7 @@ def _show_kept(kept: Path, json: bool) -> None:
                 note(text)
     if rows:
         _print(rows, several=len(found) > 1)
+        print_item_counts(found)
         if any(one.is_behind for one in found):
             note("used and useful are as of the last time that the accounts were written, once a minute")
         return
@@ -132,6 +134,7 @@ def _print(rows: list[dict[str, Any]], *, several: bool) -> None:
 
 
 def _rows(node: str, accounts: Accounts, present: dict[NodeId, Peer] | None) -> list[dict[str, Any]]:
+    from shoal.cli.item_counts import counts_of
     from shoal.swarm.accounts import Account
     from shoal.swarm.identity import short_name
 
@@ -143,7 +146,7 @@ def _rows(node: str, accounts: Accounts, present: dict[NodeId, Peer] | None) -> 
             "seen_by": node,
             "name": short_name(author),
             "node_id": author,
-            "received": account.received,
+            **counts_of(account),
             "verified": account.verified,
             "used": account.used,
             "useful": account.useful,

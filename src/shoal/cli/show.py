@@ -67,6 +67,7 @@ def show(
         return
     import msgspec
 
+    from shoal.cli.item_counts import item_counts, print_items_of
     from shoal.cli.output import print_json
 
     summarise = application.load("summarise")
@@ -74,9 +75,10 @@ def show(
     if best:
         print(_for_a_terminal(summary.best_source) if sys.stdout.isatty() else summary.best_source, end="")
     elif json:
-        print_json(msgspec.to_builtins(summary))
+        print_json({**msgspec.to_builtins(summary), "items": item_counts(run)})
     else:
         application.load("terminal").print_summary(summary, run)
+        print_items_of(run)
 
 
 def _for_a_terminal(source: str) -> str:

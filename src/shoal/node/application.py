@@ -173,3 +173,6 @@ class ExchangeLike(Protocol):
     def gather(self, limit: int | None = None) -> list[Received[Any]]: ...
 
     def credit(self, author: str, place: Place, outcome: Credit, reason: str = "") -> None: ...
+
+    def hand_back(self, author: str) -> None:
+        """Tells that an item of the author was handed out before this start."""

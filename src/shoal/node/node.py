@@ -302,7 +302,10 @@ class Node(Generic[State, Request, Answer, Evidence]):
         found = []
         for received in self.exchange.gather(self.settings.gather_limit):
             # A restarted exchange fetches old items again: those in the journal are left out.
-            if self.application.kinds.get(received.kind) is None or self.fold.has_arrived(received):
+            if self.fold.has_arrived(received):
+                self.exchange.hand_back(received.author)
+                continue
+            if self.application.kinds.get(received.kind) is None:
                 continue
             try:
                 item, digest = encode_payload(received.item, "an item"), received.digest.hex()

@@ -145,15 +145,18 @@ class LoopApplication:
 
 @dataclass(slots=True)
 class SimNode:
-    """One node: woken by messages, by its exchange and by its application."""
+    """One node: woken by messages, by its exchange and by its application. `ahead`: seconds by which its
+    clock is wrong; a script may change it at any moment."""
 
     identity: Identity
     transport: SimTransport
     exchange: Exchange
     application: Application
     act_at: float
+    ahead: float = 0.0
 
     def wake(self, now: float) -> None:
+        now += self.ahead
         self.exchange.tick(now)
         if now >= self.act_at:
             self.act_at = self.application.act(self.exchange, now)
@@ -162,7 +165,7 @@ class SimNode:
                 self.exchange.tick(now)
 
     def next_due(self) -> float:
-        return min(self.exchange.next_due(), self.act_at)
+        return min(self.exchange.next_due(), self.act_at) - self.ahead
 
 
 class SimSwarm:
@@ -205,11 +208,12 @@ class SimSwarm:
     def kill(self, node: SimNode) -> None:
         node.transport.close()
 
-    def restart(self, node: SimNode) -> SimNode:
-        """The same key, a new start; everything that the node held in memory is gone."""
+    def restart(self, node: SimNode, accounts: Accounts | None = None) -> SimNode:
+        """The same key, a new start; all that the node held in memory is gone, except for its accounts."""
         number = self.nodes.index(node)
-        accounts = Accounts(self.settings.authors)
-        accounts.epoch = node.exchange.epoch
+        if accounts is None:
+            accounts = Accounts(self.settings.authors)
+            accounts.epoch = node.exchange.epoch
         fresh = self._start(node.identity, node.application, number, accounts)
         self.nodes[number] = fresh
         return fresh

@@ -23,13 +23,27 @@ CREDITS = get_args(Credit)
 ACCOUNTS = "accounts.json"
 """The file of a node, in its folder."""
 PROBATION_ITEMS = 4
+UNKNOWN_KIND = "unknown kind"
+REPEATED = "repeated"
+SUPERSEDED = "superseded"
+NO_ROOM = "no room"
+WAITED_TOO_LONG = "waited too long"
+FOR_OTHERS = "for others"
+KNOWN_BEFORE = "known from before a restart"
+LOST_BEFORE = "not here at a restart"
+"""Reasons why an item that its author has shared is not handed out; further ones are rejections."""
+
 SMALLEST_WEIGHT = 0.02
 MOST_REASONS = 32
 
 
 class Account(msgspec.Struct):
-    """One author. Counts items, except that `rejected` also counts frames that broke the rules. Items that
-    were `passed_over` could not be checked here: they change nothing else, for better or worse."""
+    """One author. Counts items, except that `rejected` also counts frames that broke the rules.
+
+    Every item that the author says it has shared is `received`, which is handed out to the application,
+    `waiting` to be, `refused` for a reason, or `missing`. Of those received some were `verified`, `used` and
+    `useful` to the application. Those `passed_over` could not be checked here: they change nothing else, for
+    better or worse."""
 
     received: int = 0
     verified: int = 0
@@ -38,10 +52,36 @@ class Account(msgspec.Struct):
     rejected: dict[str, int] | None = None  # by reason
     heard_at: float = 0.0
     passed_over: int = 0
+    claimed: int = 0  # items that the author says it has shared
+    waiting: int = 0
+    refused: dict[str, int] | None = None  # by reason
 
     @property
     def rejections(self) -> int:
         return sum(self.rejected.values()) if self.rejected else 0
+
+    @property
+    def here(self) -> int:
+        """The items that came, whatever became of them."""
+        return self.received + self.waiting + (sum(self.refused.values()) if self.refused else 0)
+
+    @property
+    def shared(self) -> int:
+        """The items that the author has shared, as it says; or, if it says less, those that came."""
+        return max(self.claimed, self.here)
+
+    @property
+    def missing(self) -> int:
+        """Items that are on the way, wait at the author, or are lost for good."""
+        return self.shared - self.here
+
+    def refuse(self, reason: str, items: int = 1) -> None:
+        """Books items that are not handed out; a negative number takes some back."""
+        if items:
+            refused = self.refused = self.refused or {}
+            refused[reason] = refused.get(reason, 0) + items
+            if refused[reason] <= 0:
+                del refused[reason]
 
     def reject(self, reason: str) -> None:
         if self.rejected is None:
@@ -112,6 +152,17 @@ class Accounts:
             del self._accounts[author]
             self.established.discard(author)
 
+    def expire(self, oldest: float) -> None:
+        """Closes the accounts of authors that were silent since then and gave nothing that was verified."""
+        for author, account in list(self._accounts.items()):
+            if account.heard_at < oldest and not (account.verified or account.used or account.waiting):
+                del self._accounts[author]
+
+    def refuse(self, author: NodeId, reason: str, items: int = 1) -> None:
+        """Books items that are not handed out."""
+        if items:
+            self.of(author).refuse(reason, items)
+
     def credit(self, author: NodeId, credit: Credit, reason: str = "") -> None:
         """Books the fate of one item."""
         if credit not in CREDITS:
@@ -133,6 +184,7 @@ class Accounts:
         """Raises the account's counts to those that were counted elsewhere; whether any was lower."""
         account = self.of(author)
         before = msgspec.json.encode(account)
+        account.waiting = max(0, account.waiting - max(0, counted.received - account.received))
         for name in ("received", "verified", "passed_over"):
             setattr(account, name, max(getattr(account, name), getattr(counted, name)))
         if counted.rejected:
@@ -142,6 +194,15 @@ class Accounts:
             }
         self._judge(author, account)
         return msgspec.json.encode(account) != before
+
+    def begin(self, now: float) -> None:
+        """A new start. Its epoch is later than every earlier one's, also if the clock was set back. Items
+        that the last start did not hand out count as lost, because this one cannot tell which of those that
+        come are among them."""
+        self.epoch = max(int(now * 1e6), self.epoch + 1)
+        for account in self._accounts.values():
+            lost, account.waiting = account.waiting + account.missing, 0
+            account.refuse(LOST_BEFORE, lost)
 
     def expect(self, probation_items: int) -> None:
         """Sets how many verified items end probation."""
@@ -176,23 +237,29 @@ class Accounts:
     def load(cls, path: str | Path, most: int = 4096) -> Accounts:
         """The accounts kept at `path`; empty ones if there is no file, or none that can be understood."""
         path = Path(path)
-        accounts = cls(most)
         try:
             content = path.read_bytes()
         except FileNotFoundError:
-            return accounts
+            return cls(most)
         except OSError as error:
             raise PeerError(f"the accounts file {path} cannot be read: {error.strerror}") from error
         try:
-            saved = msgspec.json.decode(content, type=Saved)
-            if saved.version != 1:
-                raise ValueError(f"its version is {saved.version}, not 1")
+            return cls.decode(content, most)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             aside = _put_aside(path)
+            accounts = cls(most)
             accounts.notice = (
                 f"the accounts file {path} is damaged ({error}); kept as {aside}, starting afresh"
             )
             return accounts
+
+    @classmethod
+    def decode(cls, content: bytes, most: int = 4096) -> Accounts:
+        """The accounts in the content of a file; ValueError or a MsgspecError if they are none."""
+        saved = msgspec.json.decode(content, type=Saved)
+        if saved.version != 1:
+            raise ValueError(f"its version is {saved.version}, not 1")
+        accounts = cls(most)
         accounts.epoch, accounts._probation_items = saved.epoch, saved.probation_items
         for author, account in saved.accounts.items():
             accounts.of(author)

@@ -1,7 +1,8 @@
 """Authors: the numbers seen of each, the log frames to pass on, the newest registers.
 
 Everything is bounded. An author's oldest frames by its own order (epoch, number) are dropped first, whenever
-they arrived; between authors the largest gives way, and newcomers before others.
+they arrived; between authors the largest gives way, and newcomers before others. As soon as anyone is
+established, newcomers together have a fixed part of the store, and a part of the time.
 """
 
 from __future__ import annotations
@@ -9,19 +10,23 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heapreplace
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from shoal.swarm.accounts import SUPERSEDED, Accounts
 from shoal.swarm.beacon import Known
+from shoal.swarm.counts import Stream
 from shoal.swarm.frame import Frame
 from shoal.swarm.identity import NodeId, id_bytes, short_name
-from shoal.swarm.quota import Bucket, Mute, Quota
+from shoal.swarm.quota import Bucket, Minutes, Mute, Quota
 from shoal.swarm.settings import ExchangeSettings
 from shoal.swarm.shards import shard_of
 from shoal.swarm.window import EMPTY, Window
 
 EPOCHS = 4
+OVERHEAD = 1024  # bytes of a frame's object in memory, which count where the frames are of newcomers
 DIRECTED_SPAN = 64
 
 Item = TypeVar("Item")
@@ -85,6 +90,9 @@ class Epoch:
     latest: Window | None = None
     to: Window | None = None
     beacon: int = 0
+    spent: Minutes | None = None  # of the author's quota
+    log_items: Stream | None = None
+    latest_items: Stream | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -93,6 +101,7 @@ class Author:
 
     node_id: NodeId
     shard: int
+    key: bytes = b""
     epochs: dict[int, Epoch] = field(default_factory=dict)
     log: list[Frame] = field(default_factory=list)
     log_bytes: int = 0
@@ -105,9 +114,8 @@ class Author:
     pulled_at: float = 0.0
     pulled_made_at: int = 0
     pulled_since_push: int = 0
-    pushed: Quota | None = None
-    pulled: Quota | None = None
-    control: Bucket | None = None
+    pulled: Quota | None = None  # what is asked for; others may hold more of it than its quota
+    starts: Bucket | None = None
     served: Bucket | None = None
     mute: Mute | None = None
 
@@ -127,6 +135,19 @@ class Author:
             if len(self.epochs) > EPOCHS:
                 del self.epochs[min(self.epochs)]
         return state
+
+    def count(self, epoch: int, channel: str, shared: int, items: int, accounts: Accounts) -> None:
+        """Counts a frame with so many items that tells how many the author has shared by then."""
+        state = self.epochs[epoch]
+        name = f"{channel}_items"
+        stream: Stream | None = getattr(state, name)
+        if stream is None:
+            stream = Stream()
+            setattr(state, name, stream)
+        accounts.of(self.node_id).claimed += stream.note(shared, items)
+        latest = state.latest
+        if channel == "latest" and latest is not None and latest.contiguous == latest.newest:
+            accounts.refuse(self.node_id, SUPERSEDED, stream.give_up())
 
     def held(self, epoch: int, number: int) -> Frame | None:
         """The log frame of that number, if it is kept."""
@@ -160,6 +181,7 @@ class Authors:
         self._established = established
         self.by_id: dict[NodeId, Author] = {}
         self.bytes = 0
+        self._of_newcomers = 0  # as many bytes of their logs are kept at most, with the overhead
 
     def __iter__(self) -> Iterator[Author]:
         return iter(self.by_id.values())
@@ -170,14 +192,14 @@ class Authors:
     def get(self, author: NodeId) -> Author | None:
         return self.by_id.get(author)
 
-    def open(self, author: NodeId) -> Author:
+    def open(self, author: NodeId, key: bytes = b"") -> Author:
         """The state of an author whose signature was verified."""
         state = self.by_id.get(author)
         if state is None:
             if len(self.by_id) >= self._settings.authors:
                 for other in self._by_standing()[: max(1, self._settings.authors // 8)]:
                     self.forget(other)
-            state = self.by_id[author] = Author(author, shard_of(author, self._settings.shards))
+            state = self.by_id[author] = Author(author, shard_of(author, self._settings.shards), key)
         return state
 
     def touch(self, author: Author) -> None:
@@ -200,6 +222,10 @@ class Authors:
             self._drop_oldest(author)
         if self.bytes > bounds.keep_bytes:
             self._shrink()
+        if self._established and self._is_newcomer(author):
+            self._of_newcomers += frame.size + OVERHEAD
+            if self._of_newcomers > bounds.keep_bytes * bounds.probation_share:
+                self._shrink_newcomers()
 
     def keep_register(self, author: Author, register: Register) -> bool:
         """Keeps a register if it is newer than the one held."""
@@ -225,9 +251,13 @@ class Authors:
             if epoch.log is not None:
                 epoch.log.settle(epoch.log.newest)
 
-    def expire(self, oldest_made_at: int) -> None:
-        """Drops frames made before that time, and authors without any that were silent since."""
+    def expire(self, oldest: int, oldest_of_newcomers: int) -> None:
+        """Drops frames made before that time, and authors without any that were silent since. The later time
+        is for newcomers, if anyone is established."""
         for author in list(self.by_id.values()):
+            oldest_made_at = oldest
+            if self._established and self._is_newcomer(author):
+                oldest_made_at = oldest_of_newcomers
             while author.log and author.log[0].made_at < oldest_made_at:
                 self._drop_oldest(author)
             for kind, register in list(author.registers.items()):
@@ -237,6 +267,29 @@ class Authors:
             is_silent = author.heard_at * 1e6 < oldest_made_at
             if is_silent and author.node_id != self._me and not author.log and not author.registers:
                 self.forget(author)
+
+    def _is_newcomer(self, author: Author) -> bool:
+        return author.node_id not in self._established and author.node_id != self._me
+
+    def _shrink_newcomers(self) -> None:
+        """Brings the newcomers' logs back to seven eighths of their part, if they are beyond it."""
+        most = self._settings.keep_bytes * self._settings.probation_share
+        newcomers = [author for author in self if author.log and self._is_newcomer(author)]
+        held = sum(author.log_bytes + OVERHEAD * len(author.log) for author in newcomers)
+        largest = [(-len(author.log), author.node_id) for author in newcomers]
+        heapify(largest)
+        surplus = held - most * 7 / 8 if held > most else 0.0
+        while surplus > 0.0:
+            size, node = largest[0]
+            author = self.by_id[node]
+            dropped = author.log[0].size + OVERHEAD
+            self._drop_oldest(author)
+            held, surplus = held - dropped, surplus - dropped
+            if size < -1:
+                heapreplace(largest, (size + 1, node))
+            else:
+                heappop(largest)
+        self._of_newcomers = held
 
     def _count(self, author: Author, size: int) -> None:
         author.log_bytes += size

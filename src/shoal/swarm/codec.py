@@ -74,6 +74,7 @@ class Draft(NamedTuple):
     topic: str
     items: Sequence[PackedItem]
     digests: Sequence[bytes]
+    shared: int = 0
 
 
 _envelope = msgspec.msgpack.Decoder(Envelope)
@@ -99,18 +100,25 @@ class Codec:
         self._signed_rolls: dict[tuple[bytes, bytes, bytes], None] = {}  # key, signature, roll: they held
 
     def seal(
-        self, identity: Identity, epoch: int, seq: int, made_at: int, topic: str, items: Sequence[PackedItem]
+        self,
+        identity: Identity,
+        epoch: int,
+        seq: int,
+        made_at: int,
+        topic: str,
+        items: Sequence[PackedItem],
+        shared: int = 0,
     ) -> Frame:
         """A signed frame of these items."""
         digests = [content_digest(item.kind, item.payload) for item in items]
-        return self.seal_all(identity, epoch, [Draft(seq, made_at, topic, items, digests)])[0]
+        return self.seal_all(identity, epoch, [Draft(seq, made_at, topic, items, digests, shared)])[0]
 
     def seal_all(self, identity: Identity, epoch: int, drafts: Sequence[Draft]) -> list[Frame]:
         """At most sixteen frames under one signature."""
         swarm, key = self.membership.swarm_id, identity.public_key
         headers = [
-            Header(VERSION, swarm, key, epoch, seq, made_at, topic, body_digest(digests))
-            for seq, made_at, topic, _, digests in drafts
+            Header(VERSION, swarm, key, epoch, seq, made_at, topic, body_digest(digests), shared)
+            for seq, made_at, topic, _, digests, shared in drafts
         ]
         encoded = [encode(header) for header in headers]
         roll = b"".join(sha256(header).digest() for header in encoded) if len(drafts) > 1 else b""
@@ -199,6 +207,7 @@ class Codec:
         if body_digest(digests) != frame.signed:
             return Rejection.DIGEST
         frame.found = list(zip(items, digests, strict=True))
+        frame.count = len(items)
         return None
 
     def single(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from shoal.swarm.accounts import Accounts
@@ -28,6 +29,7 @@ class Context:
     following: Following
     tally: Tally
     rng: random.Random
+    meter: Callable[[], float] | None = None  # the processor time of the thread that ticks; None: unmetered
 
     @property
     def me(self) -> NodeId:

@@ -11,13 +11,14 @@ depends on the items that arrived, never on their order.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any
 
 import msgspec
 
 from shoal.errors import ShareRefused
-from shoal.swarm.accounts import Accounts, Credit
+from shoal.swarm.accounts import KNOWN_BEFORE, Accounts, Credit
 from shoal.swarm.authors import Authors, Peer, Place, Received
 from shoal.swarm.body import content_digest
 from shoal.swarm.codec import Codec
@@ -63,8 +64,10 @@ class Exchange:
         rng: random.Random,
         accounts: Accounts | None = None,
         codec: Codec | None = None,
+        meter: Callable[[], float] | None = None,
     ) -> None:
-        """`codec` is for the simulator, whose nodes share one so that a frame is checked once for all."""
+        """`meter` tells the processor time of the thread that ticks, for `intake_share`. `codec` is for the
+        simulator, whose nodes share one so that a frame is checked once for all."""
         settings.check()
         self.identity = identity
         self.transport = transport
@@ -78,17 +81,16 @@ class Exchange:
         authors = Authors(identity.node_id, settings, self.accounts.established)
         following = Following(identity.node_id, settings, rng)
         self._context = Context(
-            identity, transport, codec, settings, self.accounts, authors, following, self.tally, rng
+            identity, transport, codec, settings, self.accounts, authors, following, self.tally, rng, meter
         )
-        # Later than every earlier start of this key, also if the clock was set back meanwhile.
-        self.accounts.epoch = max(int(now * 1e6), self.accounts.epoch + 1)
+        self.accounts.begin(now)
         self._now = self._due = now
         self._salt = rng.randbytes(16)
         self._inbox = Inbox(settings, self.accounts)
-        self._words = Inbox(msgspec.structs.replace(settings, **WORDS), Accounts(1))
+        self._words = Inbox(msgspec.structs.replace(settings, **WORDS), Accounts(1), books=self.accounts)
         self._words_rng = random.Random(self._salt)  # words change no draw of the items
         self._sender = Sender(self._context, self.accounts.epoch, now)
-        self._upkeep = Upkeep(self._context, self._sender, now)
+        self._upkeep = Upkeep(self._context, self._sender, self._inbox, now)
         self._intake = Intake(self._context, self._inbox, self._words, self._upkeep, now)
 
     # For applications.
@@ -155,6 +157,12 @@ class Exchange:
         """Books the fate of the author's item at `place`: its verdict, then that it was used, and useful."""
         self.accounts.credit(author, credit, reason)
 
+    def hand_back(self, author: NodeId) -> None:
+        """Books an item that was handed out as one that the application had before this start."""
+        account = self.accounts.of(author)
+        account.received = max(0, account.received - 1)
+        account.refuse(KNOWN_BEFORE)
+
     # For drivers.
 
     def next_due(self) -> float:
@@ -168,9 +176,7 @@ class Exchange:
         elif now - max(self._due, self._now) > STALL:
             self._upkeep.stalled(now)
         self._now = now
-        messages = self.transport.collect(self.settings.messages_per_tick)
-        for message in messages:
-            self._intake.arrive(message, now)
+        backlog = self._intake.collect(now)
         outbox, flush_seconds = self._sender.outbox, self.settings.flush_seconds
         if outbox and now >= outbox.since + (FULL_WAITS if outbox.fills_a_frame else flush_seconds):
             self._sender.flush(now)
@@ -178,11 +184,20 @@ class Exchange:
         self._due = self._upkeep.due
         if outbox:
             self._due = min(self._due, max(outbox.since, now) + flush_seconds)
-        return len(messages) >= self.settings.messages_per_tick
+        return backlog
 
     def flush(self, now: float) -> None:
         """Sends waiting items, as far as the quota goes, without waiting for frames to fill."""
         self._sender.flush(max(self._now, now))
+
+    def leave(self, now: float) -> None:
+        """The last words: waiting items, and a beacon that tells how many there were."""
+        self.flush(now)
+        self._sender.beacon(max(self._now, now))
+
+    def waiting(self, author: NodeId) -> int:
+        """The items of an author that wait for `gather`."""
+        return self._inbox.waiting(author) + self._words.waiting(author)
 
     def figures(self) -> dict[str, int]:
         """Counters for records and displays."""
@@ -194,6 +209,7 @@ class Exchange:
             "waiting items": inbox.items,
             "waiting bytes": inbox.bytes,
             "waiting words": self._words.items,
+            "unsent items": len(self._sender.outbox),
             "dropped items": inbox.dropped,
             "repeated items": inbox.repeated,
             "pulls asked": repair.asked,

@@ -51,6 +51,7 @@ class Header(msgspec.Struct, array_like=True, frozen=True):
     made_at: Number
     topic: Annotated[str, msgspec.Meta(max_length=64)]
     digest: Annotated[bytes, msgspec.Meta(min_length=DIGEST_BYTES, max_length=DIGEST_BYTES)]
+    shared: Number = 0  # items of this author in this stream up to here; 0: it does not say
 
 
 class Bundle(msgspec.Struct, array_like=True, frozen=True, tag="bundle"):
@@ -64,8 +65,8 @@ class Frame:
     """A frame with a readable header. Believe nothing in it before `Codec.authentic` and `Codec.intact`."""
 
     __slots__ = (
-        "authentic author body channel contents control epoch found header key made_at order place roll seq "
-        "signature signed topic whole"
+        "authentic author body channel contents control count epoch found header key made_at order place "
+        "roll seq shared signature signed topic whole"
     ).split()
 
     def __init__(self, envelope: Envelope, header: Header, channel: Channel, place: int | NodeId) -> None:
@@ -80,11 +81,13 @@ class Frame:
         self.seq = header.seq
         self.order = (header.epoch, header.seq)  # the position in the author's own sequence
         self.made_at = header.made_at
+        self.shared = header.shared
         self.topic = header.topic
         self.channel: Channel = channel
         self.place = place  # the shard, or for "to" the node that it is directed to
         self.authentic: bool | None = None  # the result of `Codec.authentic`
         self.whole: Rejection | bool | None = None  # the result of `Codec.intact`: True or the fault
+        self.count = 0  # of the items in the body, known once it is whole
         self.found: list[tuple[PackedView, bytes]] | None = None  # by `Codec.intact`, for `Codec.contents`
         # Only the simulator keeps these, whose nodes share their frames.
         self.contents: Contents | Rejection | None = None
@@ -102,6 +105,18 @@ class Frame:
 
 
 encode = msgspec.msgpack.Encoder().encode
+
+
+def claimed_key(message: bytes) -> bytes | None:
+    """The author key that a message names, before anything of it is decoded; None if it does not stand where
+    msgpack's shortest form puts it. Nothing proves it yet."""
+    named = message[1:2] == b"\xc4" and message[5:7] == b"\xc4\x10" and message[23:25] == b"\xc4\x20"
+    return message[25:57] if named else None
+
+
+def claimed_nonce(message: bytes) -> bytes | None:
+    """The same for the nonce of a bundle."""
+    return message[10:26] if message[1:10] == b"\xa6bundle\xc4\x10" else None
 
 
 @lru_cache(maxsize=1 << 14)

@@ -60,7 +60,14 @@ class LiveExchange:
         self._presence = Presence(presence_path, settings.authors) if presence_path else None
         rng = random.SystemRandom()  # nobody may foresee the nonces of pulls from earlier ones
         self._exchange = Exchange(
-            identity, transport, kinds, settings, now=time.time(), rng=rng, accounts=accounts
+            identity,
+            transport,
+            kinds,
+            settings,
+            now=time.time(),
+            rng=rng,
+            accounts=accounts,
+            meter=time.thread_time,
         )
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -98,6 +105,9 @@ class LiveExchange:
 
     def credit(self, author: NodeId, place: Place, credit: Credit, reason: str = "") -> None:
         self._call(self._exchange.credit, author, place, credit, reason)
+
+    def hand_back(self, author: NodeId) -> None:
+        self._call(self._exchange.hand_back, author)
 
     def figures(self) -> dict[str, int]:
         return self._call(self._exchange.figures)
@@ -166,6 +176,6 @@ class LiveExchange:
                     self.save_accounts()
                 self._ended.wait(BETWEEN_TICKS if backlog else TICK)
             with self._lock:
-                self._exchange.flush(time.time())
+                self._exchange.leave(time.time())
         except BaseException as error:
             self._failure = error

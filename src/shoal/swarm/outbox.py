@@ -1,7 +1,8 @@
 """The outbox: shared items that wait to be sent, and the sender of everything that a node signs.
 
 Of a kind that is kept as `latest` only the newest item waits. Registers go out before the log. The sender
-keeps below the quota that receivers apply, and holds the frames that it sent, so that others can fetch them.
+keeps within the quota that receivers apply; both count it by the stamps of its frames. It holds the frames
+that it sent, so that others can fetch them.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from shoal.swarm.frame import MOST_ON_A_ROLL, Frame, encode
 from shoal.swarm.identity import NodeId
 from shoal.swarm.kinds import Keep, Kind
 from shoal.swarm.pull import PULL_KIND, Pull
-from shoal.swarm.quota import Quota
+from shoal.swarm.quota import Bucket, Quota, Stamps
 from shoal.swarm.settings import ExchangeSettings
 from shoal.swarm.window import Window
 
 PACE = 0.8  # the part of its byte quota that a node uses itself
+ENVELOPE = 2048  # bytes; a frame has no more beside the payloads of its items
+SPARED = 4.0  # of the quota of beacons and pulls: pulls leave this for beacons
 
 
 class Parcel(NamedTuple):
@@ -51,6 +54,11 @@ class Outbox:
 
     def __len__(self) -> int:
         return len(self._log) + len(self._latest)
+
+    @property
+    def of_log(self) -> int:
+        """The number of items of the log that wait."""
+        return len(self._log)
 
     @property
     def fills_a_frame(self) -> bool:
@@ -114,8 +122,11 @@ class Sender:
         self.outbox = Outbox(context.settings)
         self._context = context
         self._settings = context.settings
-        self._quota = Quota(context.settings, now)
+        self._stamps = Stamps(max(now, epoch / 1e6))
+        self._quota = Quota(context.settings, self._stamps.read(now))
+        self._control = Bucket(context.settings.control_burst, self._stamps.read(now))
         self._numbers = {"log": 0, "latest": 0, "beacon": 0, "to": 0}
+        self._shared = {"log": 0, "latest": 0}  # items that were sent
         self._turn = 0
         self._log, self._latest = Window(), Window()
         state = self.own.open_epoch(epoch)
@@ -124,16 +135,19 @@ class Sender:
     def flush(self, now: float) -> None:
         """Sends waiting items, as far as the quota goes. Frames that leave together share a signature."""
         self.outbox.since = now
+        stamp = self._stamps.read(now)
         batch: list[tuple[Keep, list[Parcel], Draft]] = []
         while (filled := self.outbox.next()) is not None:
             keep, parcels = filled
             size = sum(len(parcel.item.payload) for parcel in parcels) + 512
-            if not self._quota.take(int(size / PACE), self._settings, now):
+            if not self._quota.take(int(size / PACE), self._settings, stamp):
                 break
             self.outbox.sent(keep, parcels)
             items, digests = zip(*parcels, strict=True)
             topic = f"{keep}/{self.own.shard}"
-            draft = Draft(self._number(keep), self._made_at(now), topic, items, digests)
+            self._shared[keep] += len(parcels)
+            made_at = max(int(stamp * 1e6), self.epoch)
+            draft = Draft(self._number(keep), made_at, topic, items, digests, self._shared[keep])
             batch.append((keep, parcels, draft))
             if len(batch) == MOST_ON_A_ROLL:
                 self._send_items(batch, now)
@@ -151,11 +165,18 @@ class Sender:
                 self.outbox.add(kind, payload, content_digest(name, payload), now)
 
     def beacon(self, now: float) -> None:
-        """Announces this node and the frames that it holds."""
+        """Announces this node and the frames that it holds, as far as the quota goes."""
         self.own.heard_at = now
+        if self._control_left(now) < 1.0:
+            return
         endpoints = self._context.transport.endpoints()[:MOST_ENDPOINTS]
         beacon = Beacon(tuple(endpoint[:200] for endpoint in endpoints), self.vector())
-        self._send("beacon", f"beacon/{self.own.shard}", BEACON_KIND, beacon, now)
+        shared = self._shared["log"] + self.outbox.of_log
+        self._send("beacon", f"beacon/{self.own.shard}", BEACON_KIND, beacon, now, shared)
+
+    def pulls_left(self, now: float) -> int:
+        """The number of pulls that the quota of others lets through now."""
+        return max(0, int(self._control_left(now) - SPARED))
 
     def pull(self, holder: NodeId, pull: Pull, now: float) -> None:
         """Asks a holder for frames."""
@@ -199,15 +220,19 @@ class Sender:
         received = Received(frame.author, kind, item, frame.epoch, frame.seq, index, now, now, parcel.digest)
         return Register(received, frame)
 
-    def _send(self, channel: str, topic: str, kind: str, item: msgspec.Struct, now: float) -> None:
+    def _control_left(self, now: float) -> float:
+        settings = self._settings
+        return self._control.left(settings.control_per_second, settings.control_burst, self._stamps.read(now))
+
+    def _send(
+        self, channel: str, topic: str, kind: str, item: msgspec.Struct, now: float, shared: int = 0
+    ) -> None:
         context, packed = self._context, [PackedItem(kind, encode(item))]
-        seq, made_at = self._number(channel), self._made_at(now)
-        frame = context.codec.seal(context.identity, self.epoch, seq, made_at, topic, packed)
+        self._control.level -= 1.0
+        seq, made_at = self._number(channel), max(int(self._stamps.read(now) * 1e6), self.epoch)
+        frame = context.codec.seal(context.identity, self.epoch, seq, made_at, topic, packed, shared)
         context.transport.publish(frame.topic, frame.encode())
 
     def _number(self, channel: str) -> int:
         self._numbers[channel] += 1
         return self._numbers[channel]
-
-    def _made_at(self, now: float) -> int:
-        return max(int(now * 1e6), self.epoch)

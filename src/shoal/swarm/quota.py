@@ -1,18 +1,25 @@
 """Budgets: how much of this node's time and memory others may spend.
 
-Token buckets over the clock that is handed in. A clock that steps back gives nothing and takes nothing.
+Token buckets run over the clock that is handed in. A clock that steps back gives nothing and takes nothing.
+
+The quota of an author is counted by the stamps in its own frames, here as there. The author fills a bucket by
+its `Stamps`, which never go back; receivers count frames in the `Minutes` of the same stamps. Whatever a
+network does to frames, that count is the same, so an honest author never exceeds it (`most_in_a_minute`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from math import ceil
+from typing import Literal, NamedTuple, TypeAlias
 
 from shoal.swarm.settings import ExchangeSettings
 
 Lane: TypeAlias = Literal["pulled", "known", "new"]
 
 RESERVED = 0.2  # the part of the checks that each lane has to itself; the rest is first come, first served
+MINUTE = 60_000_000  # microseconds
+STARTS_AT_ONCE, START_EVERY = 8, 10.0  # new epochs of an author, and the seconds between further ones
 OFFENCES_TO_MUTE = 50  # after this many an author is muted
 SHORTEST_MUTE, LONGEST_MUTE = 10.0, 600.0
 
@@ -24,17 +31,85 @@ class Bucket:
     level: float
     at: float
 
+    def left(self, rate: float, burst: float, now: float) -> float:
+        """The amount that is there now."""
+        if now > self.at:
+            self.level = min(self.level + (now - self.at) * rate, burst)
+        self.at = now
+        return self.level
+
     def take(self, amount: float, rate: float, burst: float, now: float) -> bool:
         """Takes `amount` if it is there, else nothing."""
-        level = self.level
-        if now > self.at:
-            level += (now - self.at) * rate
-            if level > burst:
-                level = burst
-        self.at = now
-        enough = level >= amount
-        self.level = level - amount if enough else level
+        enough = self.left(rate, burst, now) >= amount
+        if enough:
+            self.level -= amount
         return enough
+
+
+class Stamps:
+    """The clock of an author's own frames. It is this machine's, but never goes back: after that one stepped
+    back, it goes at half speed until that one has caught up."""
+
+    __slots__ = ("_at", "_stamp")
+
+    def __init__(self, at: float) -> None:
+        self._at = self._stamp = at
+
+    def read(self, now: float) -> float:
+        elapsed, self._at = now - self._at, now
+        if now >= self._stamp:
+            self._stamp = now
+        elif elapsed > 0.0:
+            self._stamp += elapsed / 2
+        return self._stamp
+
+
+class Spent(NamedTuple):
+    """A part of an author's quota: frames with items, their bytes, and beacons and pulls."""
+
+    frames: int = 0
+    size: int = 0
+    control: int = 0
+
+
+NOTHING = Spent()
+
+
+class Minutes:
+    """The frames of one start of an author, by the minute of the stamps that it gave them."""
+
+    __slots__ = ("_spent",)
+
+    def __init__(self) -> None:
+        self._spent: dict[int, Spent] = {}
+
+    def take(self, made_at: int, more: Spent, most: Spent, remembered: int) -> bool:
+        """Counts a frame in the minute of `made_at` (microseconds) if there is room. The earliest minute of
+        more than `remembered` is forgotten."""
+        minute = made_at // MINUTE
+        spent = self._spent.get(minute, NOTHING)
+        spent = Spent(spent.frames + more.frames, spent.size + more.size, spent.control + more.control)
+        if spent.frames > most.frames or spent.size > most.size or spent.control > most.control:
+            return False
+        self._spent[minute] = spent
+        if len(self._spent) > remembered:
+            del self._spent[min(self._spent)]
+        return True
+
+
+def most_in_a_minute(settings: ExchangeSettings) -> Spent:
+    """The part that a receiver takes of a minute of an author's stamps. A full bucket and a minute of
+    refilling are the most that an honest sender spends; of bytes fewer: see `PACE` in outbox.py."""
+    return Spent(
+        ceil(settings.frames_burst + 60 * settings.frames_per_second),
+        2 * settings.bytes_per_minute,
+        ceil(settings.control_burst + 60 * settings.control_per_second),
+    )
+
+
+def minutes_remembered(settings: ExchangeSettings) -> int:
+    """Frames of earlier ones are too old to be taken."""
+    return ceil((settings.ttl_seconds + settings.ahead_seconds) / 60) + 2
 
 
 class Quota:
@@ -94,12 +169,15 @@ class Mute:
     length: float = SHORTEST_MUTE
     offences: float = 0.0
 
-    def offend(self, now: float) -> None:
+    def offend(self, now: float) -> bool:
+        """Notes an offence; True if it begins a silence."""
         self.offences += 1
-        if self.offences >= OFFENCES_TO_MUTE:
-            self.offences = 0.0
-            self.until = now + self.length
-            self.length = min(2 * self.length, LONGEST_MUTE)
+        if self.offences < OFFENCES_TO_MUTE:
+            return False
+        self.offences = 0.0
+        self.until = now + self.length
+        self.length = min(2 * self.length, LONGEST_MUTE)
+        return True
 
     def behave(self) -> None:
         """One frame in order makes up for a tenth of an offence."""

@@ -13,6 +13,7 @@ from enum import StrEnum
 class Rejection(StrEnum):
     """The reasons, cheap checks first. Only those in `OFFENCES` count against an author."""
 
+    BUSY = "busy"  # this node spends no more of its processor on others' messages at this moment
     OVERSIZE = "oversize"  # more bytes than any frame or bundle may have
     MALFORMED = "malformed"  # not the msgpack that the protocol prescribes
     UNASKED = "unasked"  # a bundle, or a frame in one, that answers no open request
@@ -23,7 +24,7 @@ class Rejection(StrEnum):
     OWN = "own"  # claims to be from this node itself
     NOT_ALLOWED = "not allowed"  # the author is not on the allow-list
     UNFOLLOWED = "unfollowed"  # a shard that is not followed here
-    STALE = "stale"  # older than frames may be
+    STALE = "stale"  # older than frames may be, or than those that nobody asked for
     FUTURE = "future"  # made later than clocks can differ
     OLD_EPOCH = "old epoch"  # before the author's last four starts
     DUPLICATE = "duplicate"  # this author, epoch and number was taken before
@@ -36,6 +37,7 @@ class Rejection(StrEnum):
     BODY = "body"  # the body is not a list of items
     ITEM_COUNT = "item count"  # no items, or more than sixteen
     DIGEST = "digest"  # the body is not the one that was signed
+    STARTS = "starts"  # the author starts anew more often than it may
     QUOTA = "quota"  # the author sent more than its share
     ITEM_SIZE = "item size"  # an item above its kind's limit
     MISTYPED = "mistyped"  # an item that is not of its kind's type

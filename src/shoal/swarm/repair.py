@@ -97,8 +97,8 @@ class Repair:
         """Whether a frame is known to be missing or under way."""
         return bool(self._missing or self.open)
 
-    def plan(self, now: float, period: float) -> list[tuple[NodeId, Pull]]:
-        """One tick: the pulls to send now."""
+    def plan(self, now: float, period: float, most: int) -> list[tuple[NodeId, Pull]]:
+        """One tick: the pulls to send now, at most that many."""
         self._expire(now)
         self.gaps.expire(now, period)
         alone = {node for node, holder in self._holders.items() if holder.until > now}
@@ -106,10 +106,10 @@ class Repair:
         under_way = {wanted for pull in self._pulls() for wanted in pull.ids}
         due = [wanted for wanted in holders if wanted in self._missing and wanted not in under_way]
         self._missing = set(holders)
-        chosen = self._assign(self._in_order(due, now), holders) if due else {}
+        chosen = self._assign(self._in_order(due, now), holders, most) if due else {}
         pulls = [self._ask(holder, ids, claimed, now) for holder, ids in chosen.items()]
         if self._unanswered.doubtful(now, period):
-            pulls += self._probe(now)
+            pulls += self._probe(now, most - len(pulls))
         return pulls
 
     def settle(self, nonce: bytes, delivered: int, size: int, now: float) -> None:
@@ -156,11 +156,11 @@ class Repair:
                 ranked.append((number != 0, not established, depth[node], -weight, wanted))
         return [entry[-1] for entry in sorted(ranked)]
 
-    def _assign(self, due: list[Id], holders: dict[Id, list[NodeId]]) -> dict[NodeId, list[Id]]:
+    def _assign(self, due: list[Id], holders: dict[Id, list[NodeId]], most: int) -> dict[NodeId, list[Id]]:
         """Packs the missing frames into as few pulls as there are places for."""
         under_way = self._pulls()
         busy = {pull.holder for pull in under_way}
-        places = UNDER_WAY - len(under_way)
+        places = min(UNDER_WAY - len(under_way), most)
         place_for_unproven = all(pull.proven for pull in under_way)
         chosen: dict[NodeId, list[Id]] = {}
         for wanted in due:
@@ -185,7 +185,7 @@ class Repair:
         """The pulls under way that are no probes."""
         return [pull for pull in self.open.values() if not pull.probe]
 
-    def _probe(self, now: float) -> list[tuple[NodeId, Pull]]:
+    def _probe(self, now: float, most: int) -> list[tuple[NodeId, Pull]]:
         """Asks a few of the nodes that are heard, those in good standing first, for a frame of their vectors,
         here or not: an honest holder answers. Also nodes that are left alone, since the fault may be here."""
         self._unanswered.not_before = now + PROBE_EVERY
@@ -197,7 +197,7 @@ class Repair:
         self._rng.shuffle(able)
         able.sort(key=lambda pair: pair[0] not in self._context.accounts.established)
         pulls = []
-        for holder, known in able[:PROBES]:
+        for holder, known in able[: min(PROBES, max(0, most))]:
             author = id_text(known.author)
             wanted = (author, known.epoch, known.newest if 0 < known.oldest <= known.newest else 0)
             claimed = {(holder, author, known.epoch): known.latest}

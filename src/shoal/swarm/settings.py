@@ -22,7 +22,7 @@ class ExchangeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     redraw_seconds: float = 600.0  # time between two exchanges of a followed shard for another
 
     ttl_seconds: float = 3600.0  # older frames are neither taken nor kept
-    control_ttl_seconds: float = 300.0  # older beacons and pulls are not taken
+    push_ttl_seconds: float = 300.0  # older frames are not taken unless they were asked for
     ahead_seconds: float = 120.0  # clocks may differ by this much
 
     keep_frames: int = 256  # most log frames kept per author
@@ -45,6 +45,7 @@ class ExchangeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     control_per_second: float = 4.0  # beacons and pulls that one author may send
     control_burst: int = 40  # beacons and pulls that one author may send at once
     verifications_per_second: float = 2000.0  # signatures that are checked, of all authors together
+    intake_share: float = 0.05  # the part of a core that others' messages may take; repair fetches the rest
     serve_bytes_per_second: float = 1 << 20  # answers to the pulls of one node; four times this to all
 
     outbox_items: int = 1024  # most own items that wait to be sent; `share` refuses more
@@ -61,5 +62,9 @@ class ExchangeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
             raise ConfigError(f"swarm setting shards must be below 100000: {self.shards}")
         if not 0.0 < self.probation_share < 1.0:
             raise ConfigError(f"swarm setting probation_share must be within 0 and 1: {self.probation_share}")
+        if not 0.0 < self.intake_share <= 1.0:
+            raise ConfigError(
+                f"swarm setting intake_share must be above 0 and at most 1: {self.intake_share}"
+            )
         if self.history_frames > self.keep_frames:
             raise ConfigError("swarm setting history_frames must not exceed keep_frames")

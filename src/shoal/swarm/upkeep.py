@@ -8,6 +8,7 @@ from __future__ import annotations
 from shoal.swarm.authors import Author
 from shoal.swarm.beacon import ALIVE_PERIODS, JITTER, beacon_period, nodes_counted
 from shoal.swarm.context import Context
+from shoal.swarm.inbox import Inbox
 from shoal.swarm.outbox import Sender
 from shoal.swarm.repair import Repair
 from shoal.swarm.watchdog import Watchdog
@@ -16,13 +17,15 @@ STALL = 3.0
 QUIET_AFTER_STALL = 8.0
 HOUSEKEEPING = 10.0
 NEIGHBOURS = 16
+NEWCOMERS_PART = 1 / 6  # of the time that frames are kept
 
 
 class Upkeep:
     """The upkeep of one node."""
 
-    def __init__(self, context: Context, sender: Sender, now: float) -> None:
+    def __init__(self, context: Context, sender: Sender, inbox: Inbox, now: float) -> None:
         rng = context.rng
+        self._inbox = inbox
         self.repair = Repair(context)
         self.stalls = 0
         self.reopened = 0
@@ -91,7 +94,7 @@ class Upkeep:
 
     def _mend(self, now: float) -> None:
         self._repair_due = now + 0.5 * self._period * self._jitter()
-        for holder, pull in self.repair.plan(now, self._period):
+        for holder, pull in self.repair.plan(now, self._period, self._sender.pulls_left(now)):
             self._sender.pull(holder, pull, now)
         if self.repair.open:
             deadline = min(pull.deadline for pull in self.repair.open.values())
@@ -107,7 +110,10 @@ class Upkeep:
     def _keep_house(self, now: float) -> None:
         authors, following, settings = self._context.authors, self._context.following, self._context.settings
         self._housekeeping_due = now + HOUSEKEEPING
-        authors.expire(int((now - settings.ttl_seconds) * 1e6))
+        ttl = settings.ttl_seconds
+        authors.expire(int((now - ttl) * 1e6), int((now - ttl * NEWCOMERS_PART) * 1e6))
+        self._inbox.expire(now)
+        self._context.accounts.expire(now - ttl)
         self._sender.refresh(now)
         changed = following.adjust(self._nodes(now))
         if now >= self._redraw_due and not following.everything:

@@ -2,7 +2,7 @@
 
     python -m tests.swarm.vectors.make
 
-Only needed when the protocol gets a new version; docs/protocol.md explains the fields.
+Only needed when the protocol gets a new version or a field at the end; docs/protocol.md explains the fields.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ def vectors() -> dict[str, object]:
             "epoch": frame.epoch,
             "seq": frame.seq,
             "made_at": frame.made_at,
+            "shared": frame.shared,
             "header": frame.header.hex(),
             "body": frame.body.hex(),
             "body_digest": frame.signed.hex(),
@@ -53,20 +54,22 @@ def vectors() -> dict[str, object]:
             "message": frame.encode().hex(),
         }
 
-    def seal(membership: Membership, seq: int, topic: str, entries: list[PackedItem]) -> Frame:
-        return Codec(membership, Kinds()).seal(identity, EPOCH, seq, MADE_AT, topic, entries)
+    def seal(
+        membership: Membership, seq: int, topic: str, entries: list[PackedItem], shared: int = 0
+    ) -> Frame:
+        return Codec(membership, Kinds()).seal(identity, EPOCH, seq, MADE_AT, topic, entries, shared)
 
     def draft(seq: int, payload: bytes) -> Draft:
         entry = PackedItem("rollout", payload)
-        return Draft(seq, MADE_AT, "log/0", [entry], [content_digest(entry.kind, payload)])
+        digests = [content_digest(entry.kind, payload)]
+        return Draft(seq, MADE_AT, "log/0", [entry], digests, seq + 1)
 
     item = encode([7, "text"])
     together = Codec(open_swarm, Kinds()).seal_all(
         identity, EPOCH, [draft(2, item), draft(3, encode([9, "last"]))]
     )
-    log = seal(
-        open_swarm, 1, "log/0", [PackedItem("rollout", item), PackedItem("rollout", encode([8, "more"]))]
-    )
+    two = [PackedItem("rollout", item), PackedItem("rollout", encode([8, "more"]))]
+    log = seal(open_swarm, 1, "log/0", two, 2)
     beacon = Beacon(("tcp/192.0.2.1:7447",), (Known(raw, EPOCH, 1, 2, 3, 4),))
     pull = Pull(bytes(range(16)), (Want(raw, EPOCH, (3, 2), True),))
     champion = Champion("corewar", WARRIOR, 3, "another program", 1.25)

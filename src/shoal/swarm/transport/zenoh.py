@@ -2,14 +2,18 @@
 
 One thread per transport, the *engine thread*, makes all calls into Zenoh. So nothing that Zenoh does (waiting
 for a congested link, ten seconds in `close` on a dead one, an exception) reaches the caller, and no lock of
-ours is held around a call into Zenoh. Its callbacks only put messages into the bounded incoming queue.
+ours is held around a call into Zenoh. The node's thread itself takes messages out of bounded rings of the
+engine, which cannot wait.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
+import os
 import random
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -17,7 +21,7 @@ from collections.abc import Sequence
 import zenoh
 
 from shoal.errors import PeerError
-from shoal.swarm.transport.base import short_hash
+from shoal.swarm.transport.base import TransportStats, short_hash
 from shoal.swarm.transport.neighbours import Draw, Neighbours
 from shoal.swarm.transport.queues import QueuedTransport
 from shoal.swarm.transport.tls import TlsFiles
@@ -30,6 +34,14 @@ QUIET_SECONDS = 1.0
 """Between closing and opening anew. Routers compute their routes 0.1 s after a change, and some of them never
 again hear a node that leaves and comes back within one such step."""
 SEND_AT_ONCE = 64
+RUNTIME = "(acc: (handover: rx), net: (handover: rx))"
+"""The engine's threads, in the words of its variable ZENOH_RUNTIME. By default each message wakes a thread
+that waits for sockets and then another one that reads, which takes half as much processor time again. Sending
+keeps a thread of its own: a reader that forwards to a busy link waits for it."""
+NICENESS = 10
+"""The engine's threads give way to the node's own work where they share a core, to about a tenth of it. None
+of them holds the interpreter. Only Linux can tell threads of a process apart in this."""
+MOST_RECEIVED = 8192  # more than all rings of a small swarm hold
 
 
 class ZenohTransport(QueuedTransport):
@@ -44,6 +56,7 @@ class ZenohTransport(QueuedTransport):
         self._tls = tls
         self._reopening = False
         self._health = SessionHealth(rng)
+        self._session: Session | None = None  # whose messages are received
         self._first_error: BaseException | None = None
         self._wake = threading.Condition()
         self._ready = threading.Event()
@@ -71,6 +84,20 @@ class ZenohTransport(QueuedTransport):
                 self._reopening = True
                 self._reopened += 1
                 self._wake.notify()
+
+    def collect(self, limit: int = 1024) -> list[bytes]:
+        self._receive(limit)
+        return super().collect(limit)
+
+    def stats(self) -> TransportStats:
+        self._receive(MOST_RECEIVED)
+        return super().stats()
+
+    def _receive(self, limit: int) -> None:
+        session = self._session
+        if session is not None:
+            for message in session.receive(limit):
+                self._arrive(message)
 
     def close(self) -> None:
         with self._wake:
@@ -105,6 +132,8 @@ class ZenohTransport(QueuedTransport):
                 except BaseException:
                     self._lost += 1  # whatever it was, a new session is the remedy
                 self._open = False
+                self._receive(MOST_RECEIVED)
+                self._session = None
                 session.close()
                 self._pause(QUIET_SECONDS)
         finally:
@@ -119,7 +148,7 @@ class ZenohTransport(QueuedTransport):
             draw = None
             try:
                 draw = self._neighbours.draw()
-                opened = zenoh.open(zenoh.Config.from_json5(json.dumps(settings(draw, self._tls))))
+                opened = _open(json.dumps(settings(draw, self._tls)))
             except BaseException as error:
                 if draw is not None and draw.mode == "client":
                     self._ready.set()  # nobody answers yet, which is no mistake of this node
@@ -133,7 +162,8 @@ class ZenohTransport(QueuedTransport):
                 self._open = not self._closing
                 self._reopening = False
             self._ready.set()
-            return Session(opened, self._prefix, lambda sample: self._arrive(sample.payload.to_bytes())), draw
+            self._session = Session(opened, self._prefix)
+            return self._session, draw
         return None
 
     def _drive(self, session: Session, draw: Draw) -> None:
@@ -172,6 +202,29 @@ class ZenohTransport(QueuedTransport):
     def _pause(self, seconds: float) -> None:
         with self._wake:
             self._wake.wait_for(lambda: self._closing, seconds)
+
+
+def _open(configuration: str) -> zenoh.Session:
+    """A session whose threads give way to those of the node. They inherit that from the thread that opens it,
+    which cannot take it back for itself."""
+    os.environ.setdefault("ZENOH_RUNTIME", RUNTIME)
+    opened: list[zenoh.Session | BaseException] = []
+
+    def open_it() -> None:
+        if sys.platform == "linux":
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+        try:
+            opened.append(zenoh.open(zenoh.Config.from_json5(configuration)))
+        except BaseException as error:
+            opened.append(error)
+
+    opener = threading.Thread(target=open_it, name="zenoh-open", daemon=True)
+    opener.start()
+    opener.join()
+    if isinstance(opened[0], BaseException):
+        raise opened[0]
+    return opened[0]
 
 
 def _patience(draw: Draw) -> float:

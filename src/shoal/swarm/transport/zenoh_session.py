@@ -25,8 +25,9 @@ LEASE_MILLISECONDS = 5000  # of a silent link. Longer leases make cuts worse, sh
 WAIT_BEFORE_DROP_MICROSECONDS = 10_000  # for room on a busy link; the default 1 ms loses one in ten
 KEY_BYTES = 4096  # room for a message's key and headers beyond its payload
 CLOSE_SECONDS = 12.0  # how long to wait for Zenoh's `close`, which takes up to ten seconds with a dead link
-RECEIVERS_SECONDS = 2.0  # how long to wait for the threads of subscribers of a closed session
 MOST_PUBLISHERS = 256
+MOST_WAITING = 1024
+"""Messages of one topic that wait in the engine to be received; it drops the oldest."""
 LOOK_SECONDS = 1.0  # between two checks of a session's health
 STALL_SECONDS = 6.0  # a gap between two checks that means: the process missed more than a lease
 AFTER_STALL_SECONDS = (4.0, 8.0)
@@ -77,39 +78,19 @@ def settings(draw: Draw, tls: TlsFiles | None) -> dict[str, Any]:
     }
 
 
-class Receiver:
-    """A subscriber's callback. Zenoh's binding runs each callback in a thread, which it leaves alone when the
-    subscriber ends; if the interpreter ends before that thread, the process aborts. So it is joined here."""
-
-    def __init__(self, arrive: Callable[[zenoh.Sample], None]) -> None:
-        self.callback = zenoh.handlers.Callback(arrive, self._end)
-        self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def join(self, deadline: float) -> bool:
-        """Waits for the thread until the deadline; says whether it has ended."""
-        if not self._ended.wait(max(0.0, deadline - time.monotonic())):
-            return False
-        assert self._thread is not None
-        self._thread.join(max(0.0, deadline - time.monotonic()))
-        return not self._thread.is_alive()
-
-    def _end(self) -> None:
-        """The last call that the thread makes."""
-        self._thread = threading.current_thread()
-        self._ended.set()
-
-
 class Session:
-    """An open session with its publishers and subscribers, for one thread."""
+    """An open session with its publishers and subscribers, for one thread; any may call `receive`.
 
-    def __init__(self, session: zenoh.Session, prefix: str, arrive: Callable[[zenoh.Sample], None]) -> None:
+    Messages wait in rings of the engine, so no line of Python runs for one before it is received. A callback
+    would compete with the node for the interpreter, once for each message, for as long as messages come and
+    long after, since the queue in front of it has no bound."""
+
+    def __init__(self, session: zenoh.Session, prefix: str) -> None:
         self.topics: frozenset[str] = frozenset()
         self._session = session
         self._prefix = prefix
-        self._arrive = arrive
-        self._subscribers: dict[str, zenoh.Subscriber[None]] = {}
-        self._receivers: list[Receiver] = []  # also those whose subscribers are gone
+        self._subscribers: dict[str, zenoh.Subscriber[zenoh.handlers.Handler[zenoh.Sample]]] = {}
+        self._rings: tuple[zenoh.handlers.Handler[zenoh.Sample], ...] = ()
         self._publishers: OrderedDict[str, zenoh.Publisher] = OrderedDict()
 
     def declare(self, topics: frozenset[str]) -> int:
@@ -118,18 +99,31 @@ class Session:
         for topic in self.topics - topics:
             with contextlib.suppress(BaseException):
                 self._subscribers.pop(topic).undeclare()  # type: ignore[no-untyped-call]
-        self._receivers = [receiver for receiver in self._receivers if not receiver.join(0.0)]
         for topic in topics - self.topics:
-            receiver = Receiver(self._arrive)
             try:
                 self._subscribers[topic] = self._session.declare_subscriber(
-                    self._prefix + topic, receiver.callback, allowed_origin=zenoh.Locality.REMOTE
+                    self._prefix + topic,
+                    zenoh.handlers.RingChannel(MOST_WAITING),
+                    allowed_origin=zenoh.Locality.REMOTE,
                 )
-                self._receivers.append(receiver)
             except BaseException:
                 failed += 1
+        self._rings = tuple(subscriber.handler for subscriber in self._subscribers.values())
         self.topics = topics
         return failed
+
+    def receive(self, limit: int) -> list[bytes]:
+        """At most `limit` messages that have arrived, the oldest of each topic first. A loud topic leaves the
+        others their part."""
+        received: list[bytes] = []
+        rings = self._rings
+        for part in (max(1, limit // max(1, len(rings))), limit):
+            for ring in rings:
+                most = min(len(received) + part, limit)
+                with contextlib.suppress(BaseException):  # the subscriber of this ring is gone
+                    while len(received) < most and (sample := ring.try_recv()) is not None:
+                        received.append(sample.payload.to_bytes())
+        return received
 
     def put(self, topic: str, message: bytes) -> int:
         """Sends one message; returns 1 if that failed."""
@@ -161,7 +155,7 @@ class Session:
         except RuntimeError:  # the interpreter ends: later versions of Python start no more threads then
             self._close()
         else:
-            closer.join(CLOSE_SECONDS + RECEIVERS_SECONDS)
+            closer.join(CLOSE_SECONDS)
 
     def _close(self) -> None:
         # Zenoh would do the first two by itself, but not without panics if neighbours close at the same time.
@@ -171,9 +165,6 @@ class Session:
                 publisher.undeclare()  # type: ignore[no-untyped-call]
         with contextlib.suppress(BaseException):
             self._session.close()  # type: ignore[no-untyped-call]
-        deadline = time.monotonic() + RECEIVERS_SECONDS
-        for receiver in self._receivers:
-            receiver.join(deadline)
 
     def _publisher(self, topic: str) -> zenoh.Publisher:
         publisher = self._publishers.get(topic)
