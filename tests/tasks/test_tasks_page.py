@@ -18,11 +18,13 @@ PAGE = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text()
 
 
 def test_the_code_on_the_page_runs(tmp_path: Path) -> None:
-    family, use = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    files, family, use = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    (tmp_path / "files.py").write_text(files)
     (tmp_path / "vowels.py").write_text(family)
     (tmp_path / "use.py").write_text(use)
     runpy.run_path(str(tmp_path / "vowels.py"))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "files.py"], cwd=tmp_path, env=environment, check=True, timeout=120)
     run = subprocess.run(
         [sys.executable, "use.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
     )
