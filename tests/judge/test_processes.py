@@ -193,7 +193,7 @@ def test_a_judge_ends_by_itself_and_says_how_to_be_asked(
         "--swarm",
         SWARM,
         "--seconds",
-        "3",
+        "12",
         "--out",
         folder,
     )
